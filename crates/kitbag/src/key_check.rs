@@ -11,7 +11,7 @@ use kitbag_store::{KeyInfo, Store};
 use kitbag_gateway::state::clock::now;
 
 #[derive(Debug, thiserror::Error)]
-#[error("this configuration requires a key from every client, and there is no key yet")]
+#[error("the configuration requires a key from every client, but no key exists")]
 pub(crate) struct NoKeys;
 
 impl NoKeys {
@@ -48,7 +48,7 @@ pub(crate) struct UnknownTenant;
 
 impl UnknownTenant {
     pub(crate) const MESSAGE: &str =
-        "keys of this tenant are useless: it has no table under [tenants]";
+        "keys of this tenant cannot be used: it has no table under [tenants]";
 
     pub(crate) fn remedy(tenant: &Tenant) -> String {
         format!(

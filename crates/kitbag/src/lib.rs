@@ -1,5 +1,4 @@
-//! The program: the command line, serving, following the configuration, and joining the gateway
-//! that runs.
+//! The `kitbag` program: command line, serving, configuration reload, and joining the running gateway.
 
 pub mod cli;
 mod import;

@@ -1,11 +1,11 @@
-//! One screen: arguments → what they ask for → how it ended.
+//! Entry point: parses the command line and runs it, or starts a sandbox worker.
 
 use std::process::ExitCode;
 
 use kitbag::cli::{Cli, completions};
 use kitbag_sandbox::{WorkerCommand, worker};
 
-/// A call makes many small, short-lived allocations; the system's allocator is slow at those.
+/// Calls make many small, short-lived allocations, which are slow in the system allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -184,7 +184,7 @@ impl ConfigFollower {
     ) -> anyhow::Result<()> {
         if let Some(path) = self.origin.as_ref().filter(|path| !path.exists()) {
             // A missing file is an accident: an empty file is the way to serve nothing.
-            bail!("{} does not exist any more", path.display());
+            bail!("{} no longer exists", path.display());
         }
         let config = self.whereabouts.load()?;
         if transport == ServingTransport::Http {
@@ -236,12 +236,12 @@ fn log_import(row: &ImportRow) {
         (ImportAction::Add, _) if row.awaits_review() => {
             let why: Vec<_> = row.dangers.iter().map(ToString::to_string).collect();
             let why = why.join("; ");
-            let remedy = format!("to enable it, remove `enabled = false` from [servers.{server}]");
+            let remedy = format!("to enable it: kitbag servers enable {server}");
             tracing::warn!(%server, why, remedy, "imported from a client; disabled until you have reviewed it");
         }
         (ImportAction::Add, _) => tracing::info!(%server, "imported from a client"),
         (ImportAction::Refused, Some(reason)) => {
-            tracing::warn!(%server, "cannot be imported: {reason}");
+            tracing::warn!(%server, "cannot import the server: {reason}");
         }
         _ => {}
     }

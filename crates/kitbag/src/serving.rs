@@ -56,7 +56,7 @@ pub(crate) async fn serve_http(
         tracing::warn!(%tenant, "{}", UnknownTenant::MESSAGE);
     }
     let bind = gateway.serve.bind;
-    let listener = listen(bind).with_context(|| format!("the address {bind} cannot be used"))?;
+    let listener = listen(bind).with_context(|| format!("cannot listen on {bind}"))?;
     gateway.services.index.check_embedder().await?;
     gateway.services.meter.start_export()?;
     drop(gateway);

@@ -38,7 +38,7 @@ pub(crate) fn edit_event(verb: &str, edit: &Edit) -> Event {
 /// Records the event. If that fails, the error says that the change was made.
 pub(crate) async fn record_event(store: &Store, event: Event) -> anyhow::Result<()> {
     let recorded = store.record_all(&[event.into()]).await;
-    recorded.context("the change was made but could not be recorded in the audit")
+    recorded.context("the change was made but could not be recorded in the audit log")
 }
 
 /// Returns the verb of the command line without its arguments, which may be secrets.

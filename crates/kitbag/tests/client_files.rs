@@ -1,4 +1,4 @@
-//! Servers out of the clients' files, and Kitbag into them, through the real binary.
+//! Importing servers from clients' files and adding Kitbag to them, through the real binary.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -17,7 +17,7 @@ const CURSOR: &str = ".cursor/mcp.json";
 const CODEX: &str = ".codex/config.toml";
 const VSCODE: &str = ".vscode/mcp.json";
 
-/// A home with three clients that share a server and disagree about another.
+/// A home with three clients that share one server and have another with different settings.
 fn home() -> Home {
     let home = Home::new();
     let write = |path: &str, text: &str| home.write(path, text);
@@ -154,14 +154,14 @@ fn only_one_client_is_read_when_only_one_is_wanted() {
     );
     let told = home.ok(&["import", "--from", "codex", "--dry-run"]);
     assert!(
-        told.ends_with("Do it: kitbag import --from codex\n"),
+        told.ends_with("To add: kitbag import --from codex\n"),
         "{told}"
     );
     assert_eq!(home.run(&["import", "--from", "emacs"]).code, Some(2));
     let empty = Home::new();
     let told = empty.run(&["import"]);
     assert!(
-        told.code == Some(0) && told.stderr.contains("No client on this machine"),
+        told.code == Some(0) && told.stderr.contains("No MCP servers found"),
         "{}",
         told.stderr
     );
@@ -204,7 +204,7 @@ fn kitbag_is_installed_into_clients_and_leaves_their_files_as_they_were() {
         assert_eq!(fs::read_to_string(home.path(path)).unwrap(), before);
         let told = home.fails(&[&["uninstall"], flags].concat());
         assert!(
-            told.contains("try: put it in: kitbag install --client"),
+            told.contains("try: add it: kitbag install --client"),
             "{told}"
         );
     }
@@ -223,7 +223,7 @@ fn a_server_that_cannot_be_taken_over_stays_with_its_client() {
             && aside.contains("\"git hub\""),
         "{text}"
     );
-    // Seen again, Kitbag is not taken for a server, nor are those that are behind it.
+    // A second import treats neither Kitbag nor the servers behind it as new servers.
     assert_eq!(
         names(&home.json(&["import", "--from", "cursor", "--dry-run"])),
         [""; 0]
@@ -231,7 +231,7 @@ fn a_server_that_cannot_be_taken_over_stays_with_its_client() {
 
     let told = home.ok(&["uninstall", "--client", "cursor"]);
     assert!(
-        told.contains("is as it was before Kitbag") && told.contains("Restart Cursor"),
+        told.contains("to its state before Kitbag") && told.contains("Restart Cursor"),
         "{told}"
     );
 }
@@ -242,7 +242,7 @@ fn a_person_who_moves_servers_is_told_what_they_still_need_and_what_stays() {
     let told = home.run(&["install", "--client", "cursor", "--move-servers"]);
     assert!(
         told.stdout
-            .contains("\nBefore all of them can start:\n  export TEAM=…\n"),
+            .contains("\nRequired before all of them can start:\n  export TEAM=…\n"),
         "{}",
         told.stdout
     );
@@ -253,14 +253,14 @@ fn a_person_who_moves_servers_is_told_what_they_still_need_and_what_stays() {
     );
     let again = home.ok(&["install", "--client", "cursor"]);
     assert!(
-        again.contains("was in") && !again.contains("Restart"),
+        again.contains("is already in") && !again.contains("Restart"),
         "{again}"
     );
 
     let odd = json!({ "mcpServers": { "odd": { "command": "x", "env": { "A=B": "c" } } } });
     fs::write(home.path(".claude.json"), odd.to_string()).unwrap();
     let told = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
-    let stays = "Stays in Claude Code, since Kitbag cannot take it: odd (`A=B` cannot be the name of an \
+    let stays = "Stays in Claude Code, because Kitbag cannot use it: odd (`A=B` cannot be the name of an \
                  environment variable)";
     assert!(
         told.contains(stays) && !told.contains("--move-servers"),
@@ -366,7 +366,7 @@ fn a_file_that_cannot_be_edited_is_left_alone() {
     fs::write(home.path(CURSOR), taken).unwrap();
     let told = home.fails(&["install", "--client", "cursor"]);
     assert!(
-        told.contains("has a server `kitbag` that is something else") && told.contains("try:"),
+        told.contains("already has another server named `kitbag`") && told.contains("try:"),
         "{told}"
     );
     assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), taken);
@@ -378,10 +378,10 @@ fn a_file_that_cannot_be_edited_is_left_alone() {
         told.contains("Claude Desktop can only launch programs"),
         "{told}"
     );
-    assert!(told.contains("try: leave out --http"), "{told}");
+    assert!(told.contains("try: omit --http"), "{told}");
     let told = home.fails(&["install", "--client", "goose", "--project"]);
     assert!(
-        told.contains("Goose has no configuration of its own for a project"),
+        told.contains("Goose has no project configuration"),
         "{told}"
     );
 }
@@ -422,11 +422,11 @@ fn what_is_moved_says_what_stays_behind_and_where_a_secret_is_still_readable() {
     );
     let told = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
     for part in [
-        "Left where they are: 1 server (theirs) in ",
+        "Not moved: 1 server (theirs) in ",
         ".claude.json, for /elsewhere\n",
-        "Left where they are: 1 server (ours) in ",
+        "Not moved: 1 server (ours) in ",
         ".mcp.json\n",
-        "1 typed secret is encrypted in the store now, and still stands readable in ",
+        "1 secret is encrypted in the store now, but still readable in ",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
@@ -439,7 +439,7 @@ fn a_client_is_told_the_path_kitbag_was_called_by_and_the_configuration_that_is_
     let link = home.path("bin/kitbag");
     fs::create_dir_all(home.path("bin")).unwrap();
     std::os::unix::fs::symlink(kitbag(), &link).unwrap();
-    // What a project brings along is not what a person's own client is to launch.
+    // A user's own client must not launch a project's servers.
     home.write("kitbag.toml", "[servers.evil]\ncommand = 'evil'\n");
     let entry = |command: &mut Command| {
         assert!(

@@ -1,9 +1,9 @@
-//! The README and the pages of the guide are true: their transcripts are typed in an empty home and
-//! compared, and their configurations are checked.
+//! The README and the guide are correct: their transcripts are run in an empty home and compared, and
+//! their configurations are checked.
 //!
 //! Transcripts that launch a server from a package registry are marked `console real`; the tests in
-//! `real/newcomer.rs`, which have such servers at hand, type those. That every command of a document
-//! can be typed is checked in `feel/help.rs`, beside the examples of `--help`.
+//! `third_party/newcomer.rs`, which have such servers, run those. `cli_terminal/help.rs` checks that
+//! every command in a document is valid.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn check_configuration(document: &str, configuration: &str) {
     fs::write(home.path().join("shown.toml"), configuration).expect("the home is ours");
     let (verdict, complaint) = terminal(home.path()).run("kitbag config check --config shown.toml");
     assert!(
-        verdict.contains("can be used"),
+        verdict.contains("is valid"),
         "{document} shows\n{configuration}\n{complaint}"
     );
 }
@@ -57,7 +57,7 @@ fn a_newcomer_needs_at_most_four_commands_for_the_first_call() {
     assert!(call.is_some_and(|at| at < 4), "{transcript:#?}");
 }
 
-/// The text of each `toml` block.
+/// The content of each `toml` block.
 fn configurations(document: &str) -> impl Iterator<Item = &str> {
     document
         .split("```toml\n")

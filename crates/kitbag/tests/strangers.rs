@@ -1,5 +1,5 @@
-//! What a project brings along for clients, through the real binary: shown, asked about, and kept
-//! away from what the person has.
+//! Client files in a project, through the real binary: their servers are shown, confirmed, and kept away
+//! from the user's secrets.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -14,7 +14,7 @@ use std::thread;
 use kitbag_testkit::home::{CommandOutcome, Home};
 use serde_json::{Value, json};
 
-/// A person with a stored secret, in a project that a stranger wrote.
+/// A user with a stored secret, in a project written by someone else.
 struct Visitor {
     home: Home,
 }

@@ -1,4 +1,4 @@
-//! `kitbag agents`: what coding agents can do, as a server, as files, and how old it is.
+//! `kitbag agents`: data about coding agents, as a server, as files, and its age.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::catalog::built_in_servers;
 use kitbag_gateway::secrets::vault;
 
-/// Answer what coding agents can do, with sources.
+/// Look up the capabilities of coding agents, with sources.
 ///
 /// The same four tools are built into `kitbag serve` as the server `agents`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ use kitbag_gateway::secrets::vault;
 pub struct Arguments {
     #[command(subcommand)]
     verb: Verb,
-    /// Data to use instead of what is in the binary: a folder with `agents/` in it.
+    /// Folder with `agents/` to use instead of the built-in data.
     #[arg(long, global = true, value_name = "DIR")]
     directory: Option<PathBuf>,
 }
@@ -46,35 +46,35 @@ enum Verb {
     Lint(LintArguments),
 }
 
-/// Serve the four tools to one MCP client, and nothing else.
+/// Serve the four tools to one MCP client.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  kitbag agents serve --stdio\n  kitbag agents serve --stdio --directory ."
 )]
 struct ServeArguments {
-    /// On stdin and stdout, which is the only way there is.
+    /// Use stdin and stdout, the only transport.
     #[arg(long)]
     stdio: bool,
 }
 
-/// Write the data as a static site: `api/v1/index.json`, a page for each agent and capability.
+/// Write the data as a static site: an index and a page per agent and capability.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  kitbag agents export site\n  kitbag agents export site --directory ."
 )]
 struct ExportArguments {
-    /// The folder for the site; files of the same name are written over, others stay.
+    /// Output folder; existing files are overwritten, others are kept.
     #[arg(value_name = "DIR")]
     to: PathBuf,
 }
 
-/// Say which sources should be read again; 1 when some must be.
+/// List sources due for review; exit with 1 if any is overdue.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  kitbag agents lint\n  kitbag agents lint --date 2026-09-30 --json"
 )]
 struct LintArguments {
-    /// The day to count from, instead of today.
+    /// Count age from this day instead of today.
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<Date>,
 }
@@ -83,7 +83,7 @@ struct LintArguments {
 struct AgeReport {
     date: Date,
     sources: Vec<SourceAge>,
-    /// Capabilities without a source that is about them, by agent.
+    /// Number of capabilities without a specific source, by agent.
     vague: Vec<Vague>,
 }
 
@@ -133,15 +133,14 @@ fn write_site(library: &Library, to: &Path, invocation: &Invocation) -> anyhow::
     let pages = export::pages(library);
     for (path, page) in &pages {
         let path = to.join(path);
-        write_page(&path, page)
-            .with_context(|| format!("{} could not be written", path.display()))?;
+        write_page(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let index = to.join("api/v1/index.json");
     invocation
         .output
         .show(&json!({ "files": pages.len(), "index": index }), |_| {
             format!(
-                "Wrote {}; begin at {}",
+                "Wrote {}; start at {}",
                 pluralize(pages.len(), "file"),
                 index.display()
             )
@@ -185,7 +184,7 @@ fn for_people(report: &AgeReport) -> String {
             &format!("{vague} capabilities have")
         };
         text.push_str(&format!(
-            "\n{capabilities} no source nearer than a page about much else.\n"
+            "\n{capabilities} no source more specific than a general page.\n"
         ));
     }
     text
@@ -194,8 +193,8 @@ fn for_people(report: &AgeReport) -> String {
 fn cells(it: &SourceAge) -> [String; 5] {
     let state = match it.age {
         Age::Fresh => String::new(),
-        Age::Old => format!("over {WARN_AFTER} days: read it again"),
-        Age::TooOld => format!("over {FAIL_AFTER} days: too old"),
+        Age::Old => format!("over {WARN_AFTER} days: review due"),
+        Age::TooOld => format!("over {FAIL_AFTER} days: overdue"),
     };
     [
         it.agent.clone(),

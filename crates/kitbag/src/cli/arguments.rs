@@ -1,7 +1,7 @@
-//! `key=value` words from a command line, into the arguments of a call.
+//! Parses `key=value` words into call arguments.
 //!
 //! `count=3` is a number, because `3` is JSON; `name=Ann` is a string, because `Ann` is not.
-//! `id:='"3"'` insists on JSON, and `filter.state=open` reaches into an object.
+//! `id:='"3"'` forces JSON, and `filter.state=open` sets a field of an object.
 
 use std::collections::BTreeMap;
 use std::{fs, io, mem};
@@ -11,19 +11,19 @@ use serde_json::{Map, Value};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {
-    #[error("`{word}` is not an argument: write key=value")]
+    #[error("invalid argument `{word}`: expected key=value")]
     NoValue { word: String },
     #[error("the value of `{key}` is not JSON: {reason}")]
     NotJson { key: String, reason: String },
-    #[error("`{key}` is given twice")]
+    #[error("duplicate argument `{key}`")]
     Twice { key: String },
-    #[error("`{key}` cannot be set: `{outer}` is not an object")]
+    #[error("cannot set `{key}`: `{outer}` is not an object")]
     NotAnObject { key: String, outer: String },
     #[error("the arguments are not a JSON object: {reason}")]
     NotArguments { reason: String },
 }
 
-/// The words laid over `base`, which they may change but not contradict each other about.
+/// Sets the words over `base`. A key may override `base`, but may appear only once.
 pub fn overlay_words(
     base: Map<String, Value>,
     words: &[String],
@@ -41,7 +41,7 @@ pub fn overlay_words(
     Ok(arguments)
 }
 
-/// The arguments as they are typed, in a file or on stdin: `JSON|@FILE|-`.
+/// Reads arguments given as `JSON|@FILE|-`.
 pub(super) fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
     let text = match source.strip_prefix('@') {
         Some(path) => read_text(path)?,
@@ -54,13 +54,12 @@ pub(super) fn read_object(source: &str) -> anyhow::Result<Map<String, Value>> {
 /// Reads a whole file, or stdin for `-`.
 pub(super) fn read_text(path: &str) -> anyhow::Result<String> {
     if path == "-" {
-        return io::read_to_string(io::stdin()).context("stdin cannot be read");
+        return io::read_to_string(io::stdin()).context("cannot read stdin");
     }
-    fs::read_to_string(path).with_context(|| format!("the file {path} cannot be read"))
+    fs::read_to_string(path).with_context(|| format!("cannot read {path}"))
 }
 
-/// Returns the words as texts, for a request that takes nothing else: each stands for itself,
-/// unless `:=` insists on JSON, of which a string gives its text.
+/// Parses words whose values are all strings. `:=` forces JSON; a JSON string yields its text.
 pub fn parse_texts(
     base: Map<String, Value>,
     words: &[String],
@@ -94,7 +93,7 @@ pub(super) fn to_text(value: Value) -> String {
     }
 }
 
-/// The arguments as one JSON object.
+/// Parses all arguments from one JSON object.
 pub fn parse_object(text: &str) -> Result<Map<String, Value>, ArgumentError> {
     serde_json::from_str(text).map_err(|error| ArgumentError::NotArguments {
         reason: error.to_string(),
@@ -113,7 +112,7 @@ fn parse_word(word: &str) -> Result<(String, Value), ArgumentError> {
 
 struct Word<'a> {
     key: &'a str,
-    /// True if the value must be JSON.
+    /// True for `:=`: the value must be JSON.
     insists: bool,
     text: &'a str,
 }
@@ -143,7 +142,7 @@ fn parse_json(key: &str, text: &str) -> Result<Value, ArgumentError> {
 
 fn infer_value(text: &str) -> Value {
     match serde_json::from_str(text) {
-        // Digits beyond 64 bits are an identifier; as a number they would be rounded.
+        // An integer beyond 64 bits is an identifier; as a number it would be rounded.
         Ok(Value::Number(number)) if number.is_f64() && !text.contains(['.', 'e', 'E']) => {
             text.into()
         }
@@ -174,7 +173,7 @@ fn set_path(
     Ok(())
 }
 
-/// The objects to step into, and the key in the last of them: `a.b` is two steps, `a\.b` one.
+/// Splits a key into the objects to step into and the last key: `a.b` is two steps, `a\.b` one.
 fn split_path(key: &str) -> (Vec<String>, String) {
     let (mut outer, mut step) = (Vec::new(), String::new());
     let mut letters = key.chars().peekable();
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_texts_alone_gets_what_was_typed() {
+    fn string_arguments_keep_the_typed_text() {
         let base = parse_object(r#"{"n":1.0,"s":"x","kept":[1]}"#).unwrap();
         let words = [
             "s=1e3",
@@ -285,17 +284,20 @@ mod tests {
     }
 
     #[test]
-    fn words_that_cannot_be_meant_are_refused() {
-        check(&["Ann"], Err("`Ann` is not an argument: write key=value"));
-        check(&["=Ann"], Err("`=Ann` is not an argument: write key=value"));
+    fn invalid_words_are_rejected() {
+        check(&["Ann"], Err("invalid argument `Ann`: expected key=value"));
+        check(
+            &["=Ann"],
+            Err("invalid argument `=Ann`: expected key=value"),
+        );
         check(
             &["n:=Ann"],
             Err("the value of `n` is not JSON: expected value at line 1 column 1"),
         );
-        check(&["n=1", "n=2"], Err("`n` is given twice"));
+        check(&["n=1", "n=2"], Err("duplicate argument `n`"));
         check(
             &["a=1", "a.b.c=2"],
-            Err("`a.b.c` cannot be set: `a` is not an object"),
+            Err("cannot set `a.b.c`: `a` is not an object"),
         );
     }
 }

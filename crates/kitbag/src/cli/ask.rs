@@ -1,16 +1,16 @@
-//! Asks the person at the terminal; a secret does not show while the person types it.
+//! Prompts at the terminal; a secret is not echoed.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use super::output::stderr;
 
-/// True if a person at the terminal can answer.
+/// True if stdin and stderr are a terminal.
 pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Reads one line, without its end.
-pub fn line(question: &str) -> io::Result<String> {
+/// Reads one line, without its line break.
+pub fn read_line(question: &str) -> io::Result<String> {
     print_question(question)?;
     let mut text = String::new();
     if io::stdin().read_line(&mut text)? == 0 {
@@ -20,12 +20,12 @@ pub fn line(question: &str) -> io::Result<String> {
     Ok(text)
 }
 
-/// Reads one line and hides it on the screen, so that a bystander cannot read it.
-pub fn secret(question: &str) -> io::Result<String> {
-    let hidden = hidden::begin()?;
-    let answer = print_question(question).and_then(|()| hidden.line());
+/// Reads one line without echo.
+pub fn read_secret(question: &str) -> io::Result<String> {
+    let hidden = hidden::hide_typing()?;
+    let answer = print_question(question).and_then(|()| hidden.read_line());
     drop(hidden);
-    // The terminal did not show the Enter either.
+    // The terminal did not echo the Enter either.
     writeln!(stderr())?;
     if answer
         .as_ref()
@@ -50,11 +50,11 @@ mod hidden {
         LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
     };
 
-    /// While this lives, the terminal does not show what is typed. An interrupt ends the line
-    /// instead of the process, which would leave a terminal behind that shows nothing.
+    /// Turns echo off until dropped. An interrupt ends the line instead of the process, which would
+    /// leave the terminal without echo.
     pub(super) struct HiddenTyping(Termios);
 
-    pub(super) fn begin() -> io::Result<HiddenTyping> {
+    pub(super) fn hide_typing() -> io::Result<HiddenTyping> {
         let before = tcgetattr(io::stdin())?;
         let mut without_echo = before.clone();
         without_echo
@@ -67,7 +67,7 @@ mod hidden {
     }
 
     impl HiddenTyping {
-        pub(super) fn line(&self) -> io::Result<String> {
+        pub(super) fn read_line(&self) -> io::Result<String> {
             let interrupt = self.0.special_codes[SpecialCodeIndex::VINTR];
             let mut typed = Vec::new();
             for byte in io::stdin().lock().bytes() {
@@ -86,7 +86,7 @@ mod hidden {
 
     impl Drop for HiddenTyping {
         fn drop(&mut self) {
-            // A terminal that has gone shows nothing anyway.
+            // If the terminal is gone, there is nothing to restore.
             let _gone = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
         }
     }
@@ -101,16 +101,16 @@ mod hidden {
 mod hidden {
     use std::io;
 
-    /// This system cannot hide what is typed; the person at the terminal can answer all the same.
+    /// This system cannot turn echo off; the answer is read anyway.
     pub(super) struct ShownTyping;
 
-    pub(super) fn begin() -> io::Result<ShownTyping> {
+    pub(super) fn hide_typing() -> io::Result<ShownTyping> {
         Ok(ShownTyping)
     }
 
     impl ShownTyping {
-        pub(super) fn line(&self) -> io::Result<String> {
-            super::line("")
+        pub(super) fn read_line(&self) -> io::Result<String> {
+            super::read_line("")
         }
     }
 

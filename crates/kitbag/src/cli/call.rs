@@ -1,4 +1,4 @@
-//! `kitbag call`: one tool, called from the command line, in the same way as any client calls it.
+//! `kitbag call`: calls one tool the same way a client does.
 
 use std::process::ExitCode;
 
@@ -16,17 +16,17 @@ use super::{Invocation, to_exit_code};
 use crate::local::requests::CallTool;
 use kitbag_gateway::admin::app::CallProgress;
 
-/// Call a tool and show its result.
+/// Call a tool and print its result.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The tool, as `kitbag tools` shows it.
+    /// Tool name, as in `kitbag tools`.
     #[arg(add = ArgValueCandidates::new(tools))]
     name: String,
-    /// Its arguments: `key=value`, `key:=json`, `outer.inner=value`, or an object as JSON.
+    /// Arguments: `key=value`, `key:=json`, `outer.inner=value`, or a JSON object.
     #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(tool_arguments))]
     words: Vec<String>,
-    /// All arguments as a JSON object, in @FILE, or on stdin (-).
+    /// All arguments as a JSON object, from @FILE, or from stdin (-).
     #[arg(long, value_name = "JSON|@FILE|-")]
     args: Option<String>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ Examples:
   kitbag call web_fetch '{\"url\": \"https://example.com\"}'
   kitbag call files__write --args @note.json path=/tmp/note.txt
 
-A value is JSON if it reads as JSON, and text otherwise; `:=` insists on JSON.
+A value is JSON if it parses as JSON, and text otherwise; `:=` requires JSON.
 The exit code is 1 when the tool reports an error.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -56,7 +56,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(to_exit_code(failed != Some(true)))
 }
 
-/// Returns the words laid over the object before them, if there is one.
+/// Returns the words set over the JSON object before them or in `--args`, if any.
 fn parse_arguments(args: Option<&str>, words: &[String]) -> anyhow::Result<Map<String, Value>> {
     let (base, words) = match (args, words) {
         (Some(source), words) => (read_object(source)?, words),
@@ -86,7 +86,7 @@ async fn call_tool(
         .await
 }
 
-/// Returns what the server says of its progress, in a few words.
+/// Formats a progress notification.
 fn describe_progress(step: &CallProgress) -> String {
     let part = match step.total.filter(|total| *total > 0.0) {
         Some(total) => format!("{:.0} %", 100.0 * step.progress / total),
@@ -98,8 +98,8 @@ fn describe_progress(step: &CallProgress) -> String {
     }
 }
 
-/// Returns the text of the result; a block that is not text is named. Structure is shown if there
-/// is nothing else.
+/// Returns the text of the result. A block that is not text is described. Structured content is
+/// printed only if there are no blocks.
 pub(super) fn for_people(result: &Value) -> String {
     let blocks = result
         .get("content")
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_in_parts_of_the_whole_where_there_is_one() {
+    fn progress_is_a_percentage_if_the_total_is_known() {
         let check = |progress, total, message: Option<&str>, expected: &str| {
             let step = CallProgress {
                 progress,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_words_or_an_object_with_words_over_it() {
+    fn words_override_the_json_object() {
         let check = |args: Option<&str>, words: &[&str], expected: Value| {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
             assert_eq!(
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_the_text_and_are_told_of_the_rest() {
+    fn text_is_printed_and_other_blocks_are_described() {
         let check = |result: Value, expected: &str| assert_eq!(for_people(&result), expected);
         check(
             json!({ "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }),

@@ -1,10 +1,13 @@
-//! `kitbag completions`: a shell that finishes the words that a person began to type.
+//! `kitbag completions`: shell completion.
 //!
-//! The script that a shell loads asks this program each time, so that names of servers, tools,
-//! clients and more are completed as well, and a newer Kitbag needs no newer script. The answers
-//! come from the configuration and the store; no server is started for them.
+//! The shell script runs this program for each completion, so names of servers, tools and clients
+//! are completed too, and a newer Kitbag needs no newer script. Candidates come from the
+//! configuration and the store; no server is started.
+//!
+//! - `parameters`: completes `key=value` arguments
 
-use std::collections::BTreeSet;
+mod parameters;
+
 use std::env;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -21,22 +24,21 @@ use kitbag_domain::{Caller, ServerName};
 use kitbag_intents::{TemplateSet, built_in};
 use kitbag_policy::Policy;
 use kitbag_store::Store;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::arguments::to_text;
+use self::parameters::{CompletableParameter, MAX_DEPTH, collect_parameters, complete_parameters};
 use super::output::{strip_controls, to_one_line};
 use super::{Cli, Invocation, block_on};
 use crate::key_check::is_active;
 use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers;
 use kitbag_gateway::catalog::Catalog;
-use kitbag_gateway::catalog::prompts::PromptArgument;
 use kitbag_gateway::learning::learned_templates;
 use kitbag_gateway::secrets::vault::open_vault;
 use kitbag_gateway::state::host;
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
-/// Print what a shell needs to complete commands, names and arguments.
+/// Generate shell completions for commands, names and arguments.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -48,7 +50,7 @@ Examples:
   kitbag completions bash
   kitbag completions fish > ~/.config/fish/completions/kitbag.fish
 
-For good, in bash and zsh, put this line into ~/.bashrc or ~/.zshrc:
+To load them in every bash or zsh session, add to ~/.bashrc or ~/.zshrc:
   source <(kitbag completions bash)
   source <(kitbag completions zsh)";
 
@@ -67,9 +69,8 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     let shell = value
         .as_ref()
         .and_then(|shell| shells.completer(shell.get_name()));
-    let shell = shell.ok_or_else(|| anyhow!("this shell cannot be served"))?;
-    let program =
-        env::current_exe().context("the operating system does not say where Kitbag is")?;
+    let shell = shell.ok_or_else(|| anyhow!("unsupported shell"))?;
+    let program = env::current_exe().context("cannot find the path of the kitbag executable")?;
     let mut script = Vec::new();
     shell.write_registration(
         COMPLETE_VARIABLE,
@@ -85,14 +86,14 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// Answers a shell that asks what could come next, and ends; returns if none has asked.
+/// Answers a completion request and exits; returns if there is none.
 pub fn answer_shell() {
     CompleteEnv::with_factory(Cli::command)
         .var(COMPLETE_VARIABLE)
         .complete();
 }
 
-/// The variable by which a shell asks.
+/// The variable that marks a completion request.
 const COMPLETE_VARIABLE: &str = "KITBAG_COMPLETE";
 
 pub(super) fn servers() -> Vec<CompletionCandidate> {
@@ -102,7 +103,7 @@ pub(super) fn servers() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the servers that the person configured, without those that are built in.
+/// Returns configured servers, without the built-in ones.
 pub(super) fn own_servers() -> Vec<CompletionCandidate> {
     load_config().map_or_else(Vec::new, |config| {
         server_candidates(config.servers.keys().chain(config.disabled.keys()))
@@ -137,7 +138,7 @@ pub(super) fn prompts() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Returns templates, too: the person replaces the text in braces.
+/// Includes templates: the user replaces the text in braces.
 pub(super) fn resources() -> Vec<CompletionCandidate> {
     let rows = read_catalog(offers::resource_rows).unwrap_or_default();
     rows.into_iter()
@@ -145,7 +146,7 @@ pub(super) fn resources() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// `key=` for what the tool of this command line takes, or `key=value` where its values are known.
+/// Completes `key=` for the tool's parameters, or `key=value` where the values are known.
 pub(super) fn tool_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some((name, given)) = parse_typed_call(&["call"]) else {
         return Vec::new();
@@ -182,7 +183,7 @@ pub(super) fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     complete_parameters(&parameters, current, &given)
 }
 
-/// Keys that still open something.
+/// Active keys.
 pub(super) fn keys() -> Vec<CompletionCandidate> {
     let keys = read_store(async |_, store| Ok(store.list_keys().await?)).unwrap_or_default();
     keys.into_iter()
@@ -221,7 +222,7 @@ pub(super) fn credentials() -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// The templates of the binary, and the learned ones.
+/// Built-in and learned templates.
 pub(super) fn templates() -> Vec<CompletionCandidate> {
     let (built_in, _) = TemplateSet::read(&built_in::files());
     let entries = built_in.entries().iter();
@@ -243,9 +244,8 @@ pub(super) fn clients() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Returns a name that a server gave, with the beginning of the server's description. A name that a
-/// shell might take for a command, or an argument for an option, is not offered: it would stand
-/// ready to be run.
+/// Turns a name from a server into a candidate, with the first sentence of its description. Omits
+/// names that a shell could run as a command or parse as an option.
 fn to_candidate(value: String, help: Option<&str>) -> Option<CompletionCandidate> {
     let offered = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_safe_letter);
     let help = help.map(|help| to_one_line(&strip_controls(&first_sentence(help))).into());
@@ -256,109 +256,7 @@ fn is_safe_letter(letter: char) -> bool {
     letter.is_alphanumeric() || "_-.,/:=@%+~?&#{}[] ".contains(letter)
 }
 
-struct CompletableParameter {
-    key: String,
-    help: Option<String>,
-    /// The values that the parameter can have, if there are few enough to name.
-    values: Vec<String>,
-}
-
-impl From<PromptArgument> for CompletableParameter {
-    fn from(argument: PromptArgument) -> Self {
-        Self {
-            key: argument.name,
-            help: argument.description,
-            values: Vec::new(),
-        }
-    }
-}
-
-/// The depth to which objects within objects are completed; deeper than that, a person writes JSON.
-const MAX_DEPTH: usize = 3;
-
-/// The parameters of a schema, those of objects within it as `outer.inner`.
-fn collect_parameters(
-    outer: &str,
-    schema: &Value,
-    depth: usize,
-    parameters: &mut Vec<CompletableParameter>,
-) {
-    let properties = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten();
-    for (name, schema) in properties {
-        let key = format!("{outer}{name}");
-        if depth > 1 && schema.get("properties").is_some_and(Value::is_object) {
-            collect_parameters(&format!("{key}."), schema, depth - 1, parameters);
-        } else {
-            let help = schema
-                .get("description")
-                .and_then(Value::as_str)
-                .map(str::to_owned);
-            parameters.push(CompletableParameter {
-                key,
-                help,
-                values: possible_values(schema),
-            });
-        }
-    }
-}
-
-fn possible_values(schema: &Value) -> Vec<String> {
-    match schema.get("enum").and_then(Value::as_array) {
-        Some(choices) => choices.iter().cloned().map(to_text).collect(),
-        None if schema.get("type") == Some(&json!("boolean")) => {
-            vec!["true".to_owned(), "false".to_owned()]
-        }
-        None => Vec::new(),
-    }
-}
-
-/// Returns what can follow `current`, without the parameters that other words give already.
-fn complete_parameters(
-    parameters: &[CompletableParameter],
-    current: &OsStr,
-    given: &[String],
-) -> Vec<CompletionCandidate> {
-    let Some(current) = current.to_str() else {
-        return Vec::new();
-    };
-    let given: BTreeSet<&str> = given
-        .iter()
-        .filter(|word| *word != current)
-        .filter_map(|word| Some(word.split_once('=')?.0.trim_end_matches(':')))
-        .collect();
-    parameters
-        .iter()
-        .filter(|parameter| !given.contains(parameter.key.as_str()))
-        .flat_map(|parameter| parameter.candidates(current))
-        .collect()
-}
-
-impl CompletableParameter {
-    fn candidates(&self, current: &str) -> Vec<CompletionCandidate> {
-        self.completions(current)
-            .into_iter()
-            .filter(|word| word.starts_with(current))
-            .filter_map(|word| to_candidate(word, self.help.as_deref()))
-            .collect()
-    }
-
-    /// Returns `key=`, or each `key=value` once the person has typed the key.
-    fn completions(&self, current: &str) -> Vec<String> {
-        let key = format!("{}=", self.key);
-        if current.starts_with(&key) {
-            let values = self.values.iter();
-            values.map(|value| format!("{key}{value}")).collect()
-        } else {
-            vec![key]
-        }
-    }
-}
-
-/// The name that the verb at this path was given so far, and the words after it.
+/// Returns the `name` argument of the verb at this path, and the words after it.
 fn parse_typed_call(path: &[&str]) -> Option<(String, Vec<String>)> {
     let matches = parse_typed()?;
     let verb = path
@@ -373,7 +271,7 @@ fn parse_typed_call(path: &[&str]) -> Option<(String, Vec<String>)> {
     Some((verb.get_one::<String>("name")?.clone(), words))
 }
 
-/// The command line so far, as far as it makes sense.
+/// Parses the command line typed so far, ignoring errors.
 fn parse_typed() -> Option<ArgMatches> {
     let words = env::args_os().skip_while(|word| word != "--").skip(1);
     Cli::command()
@@ -382,11 +280,10 @@ fn parse_typed() -> Option<ArgMatches> {
         .ok()
 }
 
-/// The time that a shell waits for us. Names that come later come too late: the person has gone on
-/// typing.
+/// Candidates that take longer are useless: the user has typed on.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Looks at what servers offered when they were last asked.
+/// Reads the stored catalog; asks no server.
 fn read_catalog<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
     read_store(async |config, store| {
         Ok(look(
@@ -396,8 +293,7 @@ fn read_catalog<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
     })
 }
 
-/// Looks into the store, if there is one. A shell has no place for errors; the verb itself tells
-/// them.
+/// Reads from the store, if it exists. Errors are dropped: the verb itself will report them.
 fn read_store<T>(look: impl AsyncFnOnce(&Config, &Store) -> anyhow::Result<T>) -> Option<T> {
     let config = load_config()?;
     if !store_may_exist(&config) {
@@ -431,80 +327,8 @@ fn load_config() -> Option<Config> {
     .ok()
 }
 
-/// Returns the path that an option names, or else the one that a variable names.
+/// Returns the path from the option, or else from the variable.
 fn typed_path(typed: Option<&ArgMatches>, option: &str, variable: &str) -> Option<PathBuf> {
     let typed = typed.and_then(|typed| typed.get_one::<PathBuf>(option).cloned());
     typed.or_else(|| env::var_os(variable).map(Into::into))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(schema: &Value, given: &[&str], current: &str, expected: &[&str]) {
-        let mut parameters = Vec::new();
-        collect_parameters("", schema, MAX_DEPTH, &mut parameters);
-        let given: Vec<String> = given.iter().map(|word| (*word).to_owned()).collect();
-        let offered = complete_parameters(&parameters, OsStr::new(current), &given);
-        let found: Vec<_> = offered
-            .iter()
-            .map(|it| it.get_value().to_str().unwrap())
-            .collect();
-        assert_eq!(found, expected, "{given:?} {current}");
-    }
-
-    #[test]
-    fn parameters_and_their_values_are_offered_until_they_are_given() {
-        let schema = json!({ "properties": {
-            "all": { "type": "boolean" },
-            "filter": { "type": "object", "properties": { "state": { "enum": ["open", "shut", 3] }, "since": {} } },
-        } });
-        check(
-            &schema,
-            &[],
-            "",
-            &["all=", "filter.state=", "filter.since="],
-        );
-        check(&schema, &["fi"], "fi", &["filter.state=", "filter.since="]);
-        check(&schema, &["filter.state:=3", "f"], "f", &["filter.since="]);
-        check(
-            &schema,
-            &["filter.state="],
-            "filter.state=",
-            &["filter.state=open", "filter.state=shut", "filter.state=3"],
-        );
-        check(&schema, &["all=t"], "all=t", &["all=true"]);
-        check(&schema, &["filter.since=x"], "filter.since=x", &[]);
-        check(&json!(true), &[], "", &[]);
-    }
-
-    #[test]
-    fn what_a_shell_or_a_terminal_could_obey_is_not_offered() {
-        let hostile = [
-            "$(reboot)",
-            "`reboot`",
-            "a;reboot",
-            "a\nb",
-            "a'b",
-            "a\u{1b}[2J",
-            "a>b",
-            "a|b",
-            "\u{202e}a",
-        ];
-        check(
-            &json!({ "properties": { "x": { "enum": hostile } } }),
-            &[],
-            "x=",
-            &[],
-        );
-        let names: serde_json::Map<_, _> = hostile
-            .iter()
-            .map(|name| ((*name).to_owned(), json!({})))
-            .collect();
-        check(&json!({ "properties": names }), &[], "", &[]);
-        check(&json!({ "properties": { "--config": {} } }), &[], "", &[]);
-        let told = to_candidate("x".to_owned(), Some("a\u{1b}[2Jb\nc. More"));
-        assert_eq!(told.unwrap().get_help().unwrap().to_string(), "ab c");
-    }
 }

@@ -1,4 +1,4 @@
-//! `kitbag config`: shows which configuration is in force, and checks it.
+//! `kitbag config`: shows and checks the effective configuration.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use super::Invocation;
 use super::failure::Advise as _;
 use super::output::{pluralize, strip_controls};
-use super::overriding::{ServeOverrides, data_dir_origin, list_overrides};
+use super::overrides::{ServeOverrides, data_dir_origin, list_overrides};
 use crate::cli::open_store::open_store;
 use kitbag_gateway::state::store_address::store_may_exist;
 
-/// See the configuration in force, where it comes from, and whether it is right.
+/// Show or check the effective configuration.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -37,30 +37,30 @@ Examples:
 #[derive(Debug, Subcommand)]
 enum Verb {
     Show(ShowArguments),
-    /// Print which file is in use, or would be if there were one.
+    /// Print the path of the configuration file, even if it does not exist.
     #[command(after_help = "Examples:\n  kitbag config path\n  kitbag config path --json")]
     Path,
-    /// Say whether the configuration can be used; 1 when it cannot.
+    /// Check the configuration; exit with 1 if it is invalid.
     #[command(
         after_help = "Examples:\n  kitbag config check\n  kitbag config check --config new.toml"
     )]
     Check,
 }
 
-/// Print the configuration in force, each value with where it comes from.
+/// Print the effective configuration and the source of each value.
 ///
-/// The output is TOML that means the same. Secrets are masked; variables are shown, and whether
-/// they are set.
+/// The output is equivalent TOML. Secrets are masked; variables are shown with whether they are
+/// set.
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 struct ShowArguments {
-    /// Everything of one section, such as `serve`, `servers` or `servers.git`.
+    /// Show one section, such as `serve`, `servers` or `servers.git`.
     section: Option<String>,
-    /// Defaults too.
+    /// Include defaults.
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    overriding: ServeOverrides,
+    overrides: ServeOverrides,
 }
 
 const SHOW_EXAMPLES: &str = "\
@@ -76,7 +76,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Show(arguments) => {
-            arguments.overriding.apply(&mut invocation.at.overrides);
+            arguments.overrides.apply(&mut invocation.at.overrides);
             show(&arguments, &invocation).await?;
         }
         Verb::Path => show_path(&invocation)?,
@@ -111,7 +111,7 @@ async fn show(arguments: &ShowArguments, invocation: &Invocation) -> anyhow::Res
     let text = text::to_toml(&shown, config.origin.as_deref());
     output.print(&strip_controls(&format!("{head}{text}")))?;
     if shown.len() < all.len() && whole {
-        output.note("\nEverything else has its default: kitbag config show --all");
+        output.note("\nDefaults are not shown; to include them: kitbag config show --all");
     }
     Ok(())
 }
@@ -119,16 +119,16 @@ async fn show(arguments: &ShowArguments, invocation: &Invocation) -> anyhow::Res
 async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<Entry>> {
     let text = match &config.origin {
         Some(path) => {
-            fs::read_to_string(path).with_context(|| format!("{} is gone", path.display()))?
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
         }
         None => String::new(),
     };
     let secrets = secret_names(config, &text).await?;
-    let given = list_overrides(&invocation.at.overrides);
+    let overrides = list_overrides(&invocation.at.overrides);
     Ok(list_entries(&Sources {
         text: &text,
         config,
-        overrides: &given,
+        overrides: &overrides,
         is_set: &|name: &str| is_set(name, &secrets),
     }))
 }
@@ -140,12 +140,12 @@ fn is_set(name: &str, secrets: &BTreeSet<String>) -> bool {
     }
 }
 
-/// A store that the text does not refer to is neither opened nor made.
+/// Does not open or create the store unless the text refers to a secret.
 async fn secret_names(config: &Config, text: &str) -> anyhow::Result<BTreeSet<String>> {
     if !text.contains(&format!("${{{}", Template::SECRET)) || !store_may_exist(config) {
         return Ok(BTreeSet::new());
     }
-    let store = open_store(config, "the secrets cannot be reached").await?;
+    let store = open_store(config, "cannot open the secrets").await?;
     let secrets = store.vault(None).list_secrets().await?;
     store.close().await;
     Ok(secrets
@@ -154,7 +154,7 @@ async fn secret_names(config: &Config, text: &str) -> anyhow::Result<BTreeSet<St
         .collect())
 }
 
-/// True if the person has set the value, or if it says where the gateway keeps or serves something.
+/// True if the value is set, or if it locates the store or the endpoint.
 fn is_shown_by_default(entry: &Entry) -> bool {
     let is_where = matches!(entry.table[0].as_str(), "serve" | "store");
     !entry.is_default() || (is_where && entry.value.is_some())
@@ -180,7 +180,7 @@ fn suggest_section(section: &str, all: &[Entry]) -> String {
         .collect();
     match kitbag_domain::nearest_name(section, known.iter().map(String::as_str)) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => "see everything with `kitbag config show --all`".to_owned(),
+        None => "list all sections with `kitbag config show --all`".to_owned(),
     }
 }
 
@@ -188,7 +188,7 @@ fn format_heading(config: &Config, data: &Origin) -> String {
     let file = config
         .origin
         .as_ref()
-        .map_or("none, the defaults apply".to_owned(), |path| {
+        .map_or("none (defaults)".to_owned(), |path| {
             path.display().to_string()
         });
     let project = match &config.project {
@@ -215,14 +215,14 @@ fn entry_to_json(entry: &Entry, config: &Config) -> Value {
 }
 
 fn origin_to_json(origin: &Origin, config: &Config) -> Value {
-    let mut told = json!(origin);
+    let mut value = json!(origin);
     if let Origin::File { .. } = origin {
-        told["path"] = json!(config.origin);
+        value["path"] = json!(config.origin);
     }
-    told
+    value
 }
 
-/// Nothing but the path goes to stdout, so that it can be handed to an editor.
+/// Prints only the path to stdout, for use as an editor argument.
 fn show_path(invocation: &Invocation) -> anyhow::Result<()> {
     let path = invocation.at.editable_file()?;
     let exists = path.is_file();
@@ -231,7 +231,7 @@ fn show_path(invocation: &Invocation) -> anyhow::Result<()> {
         .output
         .show(&result, |_| path.display().to_string())?;
     if !exists {
-        let missing = format!("There is no {} yet, so the defaults apply.", path.display());
+        let missing = format!("{} does not exist yet; defaults apply.", path.display());
         invocation.output.note(&missing);
     }
     Ok(())
@@ -267,10 +267,10 @@ async fn check_config(invocation: &Invocation) -> anyhow::Result<()> {
             .origin
             .as_ref()
             .map(|path| path.display().to_string());
-        let file = file.unwrap_or("There is no file; the defaults".to_owned());
+        let file = file.unwrap_or("No configuration file; the default configuration".to_owned());
         let servers = pluralize(config.servers.len(), "server");
         format!(
-            "{file} can be used: {servers}, {}",
+            "{file} is valid: {servers}, {}",
             pluralize(config.providers.len(), "provider")
         )
     })

@@ -1,4 +1,4 @@
-//! A block of a server's answer, as people read it: its text, or its kind.
+//! Formats a content block as text, or as its kind if it is not text.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub(super) fn format_block(block: &Value) -> String {
         (Some("resource"), ..) => format_uri(resource),
         (Some(kind), _, Some(data), _) => {
             let media = get_str(block, "mimeType").unwrap_or_default();
-            // Four letters of Base64 stand for three bytes.
+            // Four Base64 characters encode three bytes.
             let size = data.len() / 4 * 3;
             format!("[{kind} {media}, about {size} bytes]")
         }
@@ -28,7 +28,7 @@ fn format_uri(resource: &Value) -> String {
     format!("[{}]", get_str(resource, "uri").unwrap_or("resource"))
 }
 
-/// Returns the text under a key of an object.
+/// Returns the string field `key` of an object.
 pub(super) fn get_str<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get(key).and_then(Value::as_str)
 }

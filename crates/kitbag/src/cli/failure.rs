@@ -1,4 +1,4 @@
-//! The way in which an error is told to a person: what failed, why, and what to do now.
+//! Error output: what failed, why, and what to try.
 
 use std::error::Error;
 use std::fmt;
@@ -25,26 +25,26 @@ use kitbag_gateway::secrets::keyring::KeyringError;
 use kitbag_gateway::state::store_address::StoreConfigError;
 use kitbag_gateway::state::web_pages::BrowserError;
 
-/// An error, taken apart into the facts that a person wants to know. Its `Display` is for people.
+/// The parts of an error. `Display` formats them for people.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CommandFailure {
     pub error: String,
     pub why: Vec<String>,
     #[serde(rename = "try")]
     pub advice: Vec<String>,
-    /// The text that a server wrote to stderr before it failed.
+    /// Stderr of the failed server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
 }
 
-/// An error together with what the person can do about it; it reads like the error itself.
+/// An error with a remedy; displayed like the error itself.
 #[derive(Debug)]
 struct AdvisedError {
     error: anyhow::Error,
     advice: String,
 }
 
-/// An error of the gateway that a command has joined, as the gateway told it.
+/// An error relayed from the running gateway.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.error)]
 pub struct RelayedError(pub CommandFailure);
@@ -59,7 +59,7 @@ impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
     }
 }
 
-/// Returns the error together with the advice.
+/// Attaches a remedy to an error.
 pub fn with_advice(error: impl Into<anyhow::Error>, advice: String) -> anyhow::Error {
     anyhow::Error::new(AdvisedError {
         error: error.into(),
@@ -67,7 +67,7 @@ pub fn with_advice(error: impl Into<anyhow::Error>, advice: String) -> anyhow::E
     })
 }
 
-/// Tells the error on stderr, and returns the exit code.
+/// Prints the error to stderr and returns the exit code.
 pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
@@ -78,13 +78,12 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     } else {
         failure.to_string()
     };
-    // Nothing is left to do if not even stderr can be written.
+    // Nothing can be done if stderr is closed too.
     let _unheard = writeln!(stderr(), "{text}");
     ExitCode::FAILURE
 }
 
-/// Tells what was wrong with the command line, or prints the help that was asked for, as clap
-/// would; a program that wants JSON gets that.
+/// Prints a usage error, or the requested help, as clap would; with `--json`, errors are JSON.
 pub(super) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
     if let Some((old, new)) = find_new_spelling(error) {
         let renamed = with_advice(
@@ -95,7 +94,7 @@ pub(super) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
         return ExitCode::from(USAGE_EXIT_CODE);
     }
     if json && error.use_stderr() {
-        // Nothing is left to do if not even stderr can be written.
+        // Nothing can be done if stderr is closed too.
         let _unheard = writeln!(
             stderr(),
             "{}",
@@ -107,7 +106,7 @@ pub(super) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE_EXIT_CODE))
 }
 
-/// The exit code for a command line that makes no sense.
+/// Exit code for an invalid command line.
 const USAGE_EXIT_CODE: u8 = 2;
 
 impl CommandFailure {
@@ -140,16 +139,16 @@ impl CommandFailure {
         if let Some(RelayedError(failure)) = error.downcast_ref() {
             return failure.clone();
         }
-        let mut told = vec![error.to_string()];
+        let mut messages = vec![error.to_string()];
         for cause in error.chain().skip(1).map(ToString::to_string) {
-            // Some errors quote their cause; a person does not want to read it twice.
-            if !told.last().is_some_and(|last| last.contains(&cause)) {
-                told.push(cause);
+            // Some errors quote their cause; do not print it twice.
+            if !messages.last().is_some_and(|last| last.contains(&cause)) {
+                messages.push(cause);
             }
         }
-        let why = told.split_off(1);
+        let why = messages.split_off(1);
         Self {
-            error: told.remove(0),
+            error: messages.remove(0),
             why,
             advice: error.chain().filter_map(find_remedy).collect(),
             last_words: error.chain().find_map(last_words),
@@ -157,9 +156,9 @@ impl CommandFailure {
     }
 }
 
-/// Returns the remedy of every kind of error that has one.
+/// Returns the remedy of this error, if its type has one.
 fn find_remedy(cause: &(dyn Error + 'static)) -> Option<String> {
-    let told_by_the_error = [
+    let remedies = [
         downcast_remedy(cause, |it: &AdvisedError| Some(it.advice.clone())),
         downcast_remedy(cause, ConfigError::remedy),
         downcast_remedy(cause, |it: &CallError| it.remedy()),
@@ -173,8 +172,9 @@ fn find_remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         downcast_remedy(cause, |it: &ChoiceError| it.remedy()),
         downcast_remedy(cause, failure_remedy),
     ];
-    let mut told = told_by_the_error.into_iter().flatten();
-    told.next()
+    let mut remedies = remedies.into_iter().flatten();
+    remedies
+        .next()
         .or_else(|| find_constant_remedy(cause).map(str::to_owned))
 }
 
@@ -192,10 +192,10 @@ fn failure_remedy(failure: &Failure) -> Option<String> {
             Some(format!("kitbag prompts get {prompt}{given}"))
         }
         Failure::Unapproved { name, .. } => Some(format!(
-            "look at it with `kitbag lock diff {name}`, then release it with `kitbag lock approve {name}`"
+            "review it with `kitbag lock diff {name}`, then run `kitbag lock approve {name}`"
         )),
         Failure::UnknownTool { near, .. } if near.is_empty() => {
-            Some("see which there are with `kitbag tools`".to_owned())
+            Some("list the tools with `kitbag tools`".to_owned())
         }
         _ => None,
     }
@@ -233,17 +233,17 @@ fn is_database_unreachable(cause: &(dyn Error + 'static)) -> bool {
     )
 }
 
-const DATABASE_UNREACHABLE: &str = "check that the database server runs, and the address of the store; `kitbag doctor` looks closer";
+const DATABASE_UNREACHABLE: &str = "check that the database server is running and that the store address is right; `kitbag doctor` shows details";
 const STORE_FILE_UNUSABLE: &str = "make the folder writable, or choose another with --data-dir";
 const ADDRESS_IN_USE: &str = "\
-perhaps `kitbag serve` is running already; if not, choose another port: --bind 127.0.0.1:7421";
+`kitbag serve` may already be running; if not, choose another port: --bind 127.0.0.1:7421";
 
 fn last_words(cause: &(dyn Error + 'static)) -> Option<String> {
-    let said = match cause.downcast_ref::<CallError>() {
+    let stderr_text = match cause.downcast_ref::<CallError>() {
         Some(call) => call.stderr(),
         None => cause.downcast_ref::<StartError>()?.stderr(),
     };
-    said.map(str::to_owned)
+    stderr_text.map(str::to_owned)
 }
 
 impl fmt::Display for CommandFailure {
@@ -257,7 +257,7 @@ impl fmt::Display for CommandFailure {
             write!(f, "\n  {DIM}why:{DIM:#} {}", indent(why, "       "))?;
         }
         if let Some(text) = &self.last_words {
-            write!(f, "\n  {DIM}it said:{DIM:#}\n    {}", indent(text, "    "))?;
+            write!(f, "\n  {DIM}stderr:{DIM:#}\n    {}", indent(text, "    "))?;
         }
         for advice in &self.advice {
             write!(f, "\n  {CYAN}try:{CYAN:#} {}", indent(advice, "       "))?;
@@ -291,19 +291,19 @@ mod tests {
 
     use super::*;
 
-    fn told(error: &anyhow::Error) -> String {
+    fn render(error: &anyhow::Error) -> String {
         anstream::adapter::strip_str(&CommandFailure::from_error(error).to_string()).to_string()
     }
 
     #[test]
-    fn an_error_is_told_as_what_why_and_what_now() {
+    fn an_error_shows_what_failed_why_and_what_to_try() {
         let result: anyhow::Result<()> = Err(anyhow!("the file is\ngone")).context("no keys");
         let error = result
             .advise(|| "look again".to_owned())
             .context("cannot start")
             .unwrap_err();
         assert_eq!(
-            told(&error),
+            render(&error),
             "error: cannot start\n  why: no keys\n  why: the file is\n       gone\n  try: look again"
         );
     }
@@ -322,9 +322,9 @@ mod tests {
                 remedy: "set `TOKEN`".to_owned(),
             })),
         };
-        let expected = "error: `git` exited before it was ready (exit status 1)\n  it said:\n    no TOKEN\n    \
+        let expected = "error: `git` exited before it was ready (exit status 1)\n  stderr:\n    no TOKEN\n    \
                         bye\n  try: set `TOKEN`";
-        assert_eq!(told(&start.clone().into()), expected);
-        assert_eq!(told(&CallError::Start(start).into()), expected);
+        assert_eq!(render(&start.clone().into()), expected);
+        assert_eq!(render(&CallError::Start(start).into()), expected);
     }
 }

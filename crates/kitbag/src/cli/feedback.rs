@@ -1,4 +1,4 @@
-//! `kitbag feedback`: reports of agents that were blocked or lacked something, and what became of them.
+//! `kitbag feedback`: reports by agents about missing or broken capabilities.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ use super::output::{format_table, strip_controls};
 use crate::cli::open_store::open_store;
 use crate::trail;
 
-/// Read what agents report, and say what became of it.
+/// Read and resolve reports from agents.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -34,20 +34,20 @@ Examples:
   kitbag feedback show 12
   kitbag feedback resolve 12 --note 'the server cad has a tool for this now'
 
-Agents leave reports with the tool submit_feedback.";
+Agents submit reports with the tool submit_feedback.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show reports, the newest first.
+    /// List reports, newest first.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag feedback list\n  kitbag feedback list --status all -n 200 --json"
     )]
     List(ListArguments),
-    /// Show one report in full.
+    /// Show a report in full.
     #[command(after_help = "Examples:\n  kitbag feedback show 12")]
     Show {
-        /// The number of the report.
+        /// ID of the report.
         id: i64,
     },
     /// Mark reports as resolved.
@@ -55,10 +55,10 @@ enum Verb {
         after_help = "Examples:\n  kitbag feedback resolve 12\n  kitbag feedback resolve 12 14 --note 'fixed in 1.4'"
     )]
     Resolve {
-        /// The numbers of the reports.
+        /// IDs of the reports.
         #[arg(required = true, value_name = "ID")]
         ids: Vec<i64>,
-        /// The outcome, for those who read the report later.
+        /// How the report was resolved.
         #[arg(long, value_name = "TEXT")]
         note: Option<String>,
     },
@@ -66,15 +66,15 @@ enum Verb {
 
 #[derive(Debug, Args)]
 struct ListArguments {
-    /// Reports of this tenant alone.
+    /// Only reports of this tenant.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
-    /// Reports of this kind alone.
+    /// Only reports of this kind.
     #[arg(long, value_parser = PossibleValuesParser::new(FeedbackKind::ALL.iter().map(|kind| kind.as_str())))]
     kind: Option<String>,
     #[arg(long, default_value = "open")]
     status: FeedbackStatus,
-    /// The number of reports at most, the newest.
+    /// Maximum number of reports.
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     limit: u32,
 }
@@ -88,7 +88,7 @@ enum FeedbackStatus {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = open_store(&config, "the reports cannot be reached").await?;
+    let store = open_store(&config, "cannot open the reports").await?;
     match arguments.verb {
         Verb::List(wanted) => list(&store, wanted, invocation).await?,
         Verb::Show { id } => show(&store, id, invocation).await?,
@@ -101,7 +101,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 async fn list(store: &Store, wanted: ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let found = store.list_feedback(&wanted.to_query()).await?;
     if found.is_empty() && !invocation.output.json {
-        invocation.output.note("No report of that kind.");
+        invocation.output.note("No matching reports.");
         return Ok(());
     }
     let cells: Vec<_> = found.iter().map(cells).collect();
@@ -185,18 +185,18 @@ async fn resolve_reports(
         }
     }
     let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    let told = json!({ "resolved": ids });
+    let report = json!({ "resolved": ids });
     invocation
         .output
-        .show(&told, |_| format!("Resolved {}", named.join(", ")))
+        .show(&report, |_| format!("Resolved {}", named.join(", ")))
 }
 
 fn unknown_report(id: i64) -> anyhow::Error {
-    anyhow!("there is no report {id}")
+    anyhow!("no report with ID {id}")
 }
 
 fn list_remedy() -> String {
-    "see which there are: kitbag feedback list --status all".to_owned()
+    "list the reports: kitbag feedback list --status all".to_owned()
 }
 
 impl ListArguments {

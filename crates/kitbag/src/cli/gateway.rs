@@ -1,4 +1,4 @@
-//! The gateway that a verb works with: the running one, or one that lives as long as the verb.
+//! The gateway behind a verb: the running one, or one that lives as long as the verb.
 
 use clap::Args;
 use kitbag_config::Config;
@@ -58,8 +58,8 @@ impl CommandGateway {
         Ok(())
     }
 
-    /// Lists the server of this tool, or all servers if the name does not contain a server. If the
-    /// tool's server fails, the call of the tool reports it.
+    /// Lists the server of this tool, or all servers if the name contains no server. If the tool's
+    /// server fails, the call reports it.
     pub(super) async fn fetch_listing_of_tool(
         &mut self,
         tool: &str,
@@ -142,7 +142,7 @@ impl CommandGateway {
     }
 }
 
-/// Sends a request to the running gateway of this user and configuration, if there is one.
+/// Sends a request to the running gateway of this user and configuration; `None` without one.
 pub(super) async fn ask_running_gateway<R: LocalRequest>(
     request: R,
     config: &Config,

@@ -1,4 +1,4 @@
-//! `kitbag health`: tells if a gateway answers, for the programs that keep it alive.
+//! `kitbag health`: checks that a gateway answers, for supervisors.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
@@ -13,15 +13,14 @@ use serde_json::json;
 use super::Invocation;
 use super::failure::Advise as _;
 use super::gateway::ask_running_gateway;
-use super::overriding::parse_address;
+use super::overrides::parse_address;
 use crate::local::requests::GetStatus;
 
-/// Ask the gateway on this machine whether it is up.
+/// Check that the gateway on this machine answers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The address to ask; unless given, the configured one, and then that of the gateway that
-    /// commands join.
+    /// Address to check [default: the configured address, else that of the running gateway].
     #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = parse_address)]
     bind: Option<SocketAddr>,
 }
@@ -31,8 +30,8 @@ Examples:
   kitbag health
   kitbag health --bind 127.0.0.1:7421
 
-The exit code is 1 when no gateway answers. No key is needed, and no server is
-started; whether the servers work is the business of `kitbag servers test`.";
+The exit code is 1 if no gateway answers. No key is needed, and no server is
+started; to check servers, use `kitbag servers test`.";
 
 pub(super) async fn run(
     arguments: Arguments,
@@ -41,15 +40,15 @@ pub(super) async fn run(
     invocation.at.overrides.bind = arguments.bind;
     let config = invocation.config()?;
     let mut url = health_url(config.serve.bind);
-    let mut asked = check_health(&url).await;
-    if asked.is_err()
+    let mut answered = check_health(&url).await;
+    if answered.is_err()
         && arguments.bind.is_none()
         && let Some(address) = find_running_address(&config, &invocation).await
     {
         url = health_url(address);
-        asked = check_health(&url).await;
+        answered = check_health(&url).await;
     }
-    asked.advise(|| "start it: kitbag serve".to_owned())?;
+    answered.advise(|| "start one: kitbag serve".to_owned())?;
     invocation
         .output
         .show(&json!({ "url": url, "up": true }), |_| {
@@ -62,8 +61,8 @@ fn health_url(bind: SocketAddr) -> String {
     format!("http://{}/health", connectable_address(bind))
 }
 
-/// Returns the address of the gateway that runs for this user and configuration; it may have been
-/// started with another address than the configured one.
+/// Returns the address of the running gateway for this user and configuration, which may differ
+/// from the configured one.
 async fn find_running_address(config: &Config, invocation: &Invocation) -> Option<SocketAddr> {
     let status = ask_running_gateway(GetStatus {}, config, invocation).await?;
     status.ok()?.address
@@ -74,14 +73,14 @@ async fn check_health(url: &str) -> anyhow::Result<()> {
     let answer = answer.with_context(|| format!("no gateway answers at {url}"))?;
     if !answer.status().is_success() {
         return Err(anyhow!(
-            "{url} answers with {}, so it is not Kitbag",
+            "{url} answered {}; it is not Kitbag",
             answer.status()
         ));
     }
     Ok(())
 }
 
-/// Asks a program on this machine, which is not reached through a proxy.
+/// Requests a URL on this machine, without a proxy.
 pub(super) async fn fetch(url: &str, patience: Duration) -> reqwest::Result<Response> {
     let client = kitbag_fetch::client()
         .timeout(patience)
@@ -90,8 +89,7 @@ pub(super) async fn fetch(url: &str, patience: Duration) -> reqwest::Result<Resp
     client.get(url).send().await
 }
 
-/// Returns an address to connect to: an address that stands for all of this machine's is only one
-/// to listen on.
+/// Returns an address to connect to: the loopback address for an unspecified one.
 pub(super) fn connectable_address(bind: SocketAddr) -> SocketAddr {
     let ip = match bind.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

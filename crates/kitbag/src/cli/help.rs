@@ -1,11 +1,11 @@
-//! `kitbag --help`, which lists the verbs in groups, and the new spellings of verbs that were renamed.
+//! `kitbag --help` with grouped verbs, and new spellings of renamed verbs.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
 
 use super::Cli;
 
-/// The verbs in the order of the help, by group. Verbs that programs run are in no group.
+/// Verbs by group, in the order of the help. Verbs run by programs are in no group.
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Get started",
@@ -37,7 +37,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Develop", &["eval", "completions"]),
 ];
 
-/// Old spellings with their new ones, for the release in which they changed.
+/// Old and new spellings, kept for the release that renamed them.
 const RENAMED: [(&str, &str); 6] = [
     ("describe", "kitbag tools show"),
     ("check", "kitbag tools check"),
@@ -47,7 +47,7 @@ const RENAMED: [(&str, &str); 6] = [
     ("credentials", "kitbag secret"),
 ];
 
-/// Returns the command line with its verbs in groups.
+/// Returns the command with its verbs grouped in the help.
 pub(super) fn grouped_command() -> Command {
     let mut command = Cli::command();
     let template = format!(
@@ -72,7 +72,7 @@ fn list_verbs(command: &Command) -> String {
     text
 }
 
-/// Returns the new spelling of the verb that the command line does not have, if it was renamed.
+/// Returns the old and new spelling if the unknown verb was renamed.
 pub(super) fn find_new_spelling(error: &clap::Error) -> Option<(&'static str, &'static str)> {
     let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(typed))) =
         (error.kind(), error.get(ContextKind::InvalidSubcommand))
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_verb_is_no_verb_any_more_and_its_new_spelling_is_one() {
+    fn the_old_spelling_is_gone_and_the_new_one_exists() {
         let mut command = Cli::command();
         command.build();
         for (old, new) in RENAMED {

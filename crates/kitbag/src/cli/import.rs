@@ -1,4 +1,4 @@
-//! `kitbag import`: the servers that clients have written down, in our configuration.
+//! `kitbag import`: copies servers from the clients' configuration into ours.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,22 +15,22 @@ use super::confirm::{Confirmation, confirm};
 use super::output::{Output, format_table, pluralize, strip_controls};
 use crate::import::{ImportAction, ImportPlan, ImportRow, client_directories, split_by_project};
 
-/// Take over the servers that your MCP clients are configured with.
+/// Import servers from your MCP clients.
 ///
-/// The files of the clients are only read. Secrets typed into them go into the encrypted store.
+/// Client files are only read. Secrets found in them go into the encrypted store.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Only from this client, such as cursor, vscode or claude-code.
+    /// Import only from this client, such as cursor, vscode or claude-code.
     #[arg(long, value_name = "CLIENT", add = ArgValueCandidates::new(clients))]
     from: Option<Client>,
-    /// Also take over what is added there later, while Kitbag runs.
+    /// Also import servers added there later, while Kitbag runs.
     #[arg(long)]
     follow: bool,
-    /// Show what would be done, and do nothing.
+    /// Show what would be imported without changing anything.
     #[arg(long)]
     dry_run: bool,
-    /// Take over what the project brings along without being asked.
+    /// Import servers from project files without asking.
     #[arg(long, short)]
     yes: bool,
 }
@@ -42,16 +42,16 @@ Examples:
   kitbag import --from cursor --follow
 
 Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, gemini,
-codex, cline, roo, kilo, continue, goose, opencode, lm-studio. Files of the
-project in the current directory are read, too; they came along with it, so
-what they would run is shown, and you are asked.";
+codex, cline, roo, kilo, continue, goose, opencode, lm-studio. Project files in
+the current directory are read too; before their servers are imported, you see
+the commands they run and confirm.";
 
 #[derive(Debug, Serialize)]
 struct ImportReport {
     /// True if anything was written.
     done: bool,
     config: PathBuf,
-    /// The clients whose files are followed.
+    /// Clients whose files are followed.
     follow: Vec<Client>,
     servers: Vec<ImportRow>,
     problems: Vec<FileProblem>,
@@ -81,36 +81,35 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         confirm_project_servers(&plan, agreement, invocation.output)?;
         plan.apply(&at).await?;
     }
-    let told = ImportReport {
+    let report = ImportReport {
         done,
         config: plan.config,
         follow: plan.follow,
         servers: plan.rows,
         problems: plan.problems,
     };
-    report_leftovers(&told, &elsewhere, invocation);
-    if told.servers.is_empty() && !told.done && !invocation.output.json {
+    report_leftovers(&report, &elsewhere, invocation);
+    if report.servers.is_empty() && !report.done && !invocation.output.json {
         invocation.output.note(NOTHING);
         return Ok(ExitCode::SUCCESS);
     }
     let again = arguments.dry_run.then(|| arguments.real_command());
     invocation
         .output
-        .show(&told, |told| for_people(told, again.as_deref()))?;
+        .show(&report, |report| for_people(report, again.as_deref()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The way in which the person agrees to the servers that a project brings along.
+/// How the user confirms servers from project files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Agreement<'a> {
-    /// True if the person agreed in advance.
+    /// True if confirmed in advance.
     pub(super) yes: bool,
-    /// The command with which the person agrees in advance.
+    /// The command that confirms in advance.
     pub(super) command: &'a str,
 }
 
-/// Asks about the servers that came along with a project; the person wrote those in the person's
-/// own files.
+/// Asks for confirmation of servers from project files. Servers from the user's own files need none.
 pub(super) fn confirm_project_servers(
     plan: &ImportPlan,
     agreement: Agreement<'_>,
@@ -134,21 +133,21 @@ pub(super) fn confirm_project_servers(
 }
 
 const NOTHING: &str = "\
-No client on this machine has servers written down. Add one by hand:
+No MCP servers found in any client on this machine. Add one yourself:
   kitbag servers add time -- uvx mcp-server-time";
 
-/// Tells the person what went wrong, and what was left for another time.
-fn report_leftovers(told: &ImportReport, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
-    warn_about_problems(&told.problems, invocation.output);
+/// Reports problems, and projects whose servers were not imported.
+fn report_leftovers(report: &ImportReport, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
+    warn_about_problems(&report.problems, invocation.output);
     for project in elsewhere {
         let project = project.display();
         invocation.output.note(&format!(
-            "{project} has servers of its own; to import them, run this there."
+            "{project} has its own servers; to import them, run this there."
         ));
     }
 }
 
-/// Tells people of the problems; programs find them in the answer.
+/// Prints problems as warnings; JSON output contains them anyway.
 pub(super) fn warn_about_problems(problems: &[FileProblem], output: Output) {
     for problem in problems
         .iter()
@@ -159,7 +158,7 @@ pub(super) fn warn_about_problems(problems: &[FileProblem], output: Output) {
 }
 
 impl Arguments {
-    /// Returns the same command in the form that carries it out.
+    /// Returns the command without `--dry-run`.
     fn real_command(&self) -> String {
         let from = self
             .from
@@ -170,12 +169,12 @@ impl Arguments {
     }
 }
 
-fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
+fn for_people(report: &ImportReport, rehearsed: Option<&str>) -> String {
     let mut text = format_table(
-        ["NAME", "WHAT", "RUNS", "FROM"],
-        told.servers.iter().map(cells),
+        ["NAME", "ACTION", "RUNS", "FROM"],
+        report.servers.iter().map(cells),
     );
-    for row in told
+    for row in report
         .servers
         .iter()
         .filter(|row| row.action != ImportAction::Known)
@@ -186,13 +185,13 @@ fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str(&format_files(&told.servers));
-    text.push_str(&format_missing(told.added()));
-    text.push_str(&told.format_summary(rehearsed));
-    if !told.follow.is_empty() {
-        let clients: Vec<_> = told.follow.iter().map(|client| client.title()).collect();
+    text.push_str(&format_files(&report.servers));
+    text.push_str(&format_missing(report.added_rows()));
+    text.push_str(&report.format_summary(rehearsed));
+    if !report.follow.is_empty() {
+        let clients: Vec<_> = report.follow.iter().map(|client| client.title()).collect();
         text.push_str(&format!(
-            "\nA running gateway takes over what is added in {}.",
+            "\nA running gateway also imports servers added later in {}.",
             clients.join(", ")
         ));
     }
@@ -200,15 +199,15 @@ fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
 }
 
 impl ImportReport {
-    fn added(&self) -> impl Iterator<Item = &ImportRow> {
+    fn added_rows(&self) -> impl Iterator<Item = &ImportRow> {
         let servers = self.servers.iter();
         servers.filter(|row| row.action == ImportAction::Add)
     }
 
     fn format_summary(&self, rehearsed: Option<&str>) -> String {
-        let (number, path) = (self.added().count(), self.config.display());
+        let (number, path) = (self.added_rows().count(), self.config.display());
         let servers = pluralize(number, "server");
-        let secrets = match self.added().map(|row| row.secrets.len()).sum() {
+        let secrets = match self.added_rows().map(|row| row.secrets.len()).sum() {
             0 => String::new(),
             number => format!(
                 ", with {} encrypted in the store",
@@ -218,16 +217,18 @@ impl ImportReport {
         match rehearsed {
             _ if number == 0 => format!("\nNothing to add to {path}."),
             _ if self.done => format!(
-                "\nAdded {servers} to {path}{secrets}.\nSee whether they work: kitbag servers test\nPut Kitbag into a \
-                 client: kitbag install --client NAME --move-servers"
+                "\nAdded {servers} to {path}{secrets}.\nTest them: kitbag servers test\nAdd Kitbag to a client: \
+                 kitbag install --client NAME --move-servers"
             ),
-            Some(command) => format!("\nWould add {servers} to {path}{secrets}.\nDo it: {command}"),
+            Some(command) => {
+                format!("\nWould add {servers} to {path}{secrets}.\nTo add: {command}")
+            }
             None => format!("\nNothing to add to {path}."),
         }
     }
 }
 
-/// Returns what a person should know of a server besides its row in the table.
+/// Returns notes about a server that its table row does not show.
 fn row_notes(row: &ImportRow) -> Vec<String> {
     let mut remarks: Vec<String> = row
         .reason
@@ -238,19 +239,18 @@ fn row_notes(row: &ImportRow) -> Vec<String> {
     if !row.sets.is_empty() {
         remarks.push(format!("sets {}", row.sets.join(", ")));
     }
-    remarks.extend(row.dangers.iter().map(|it| format!("beware of {it}")));
+    remarks.extend(row.dangers.iter().map(|it| format!("danger: {it}")));
     remarks.extend(row.notes.iter().map(ToString::to_string));
     let missing = row.missing.iter();
     let foreign = missing.filter(|it| it.source == VariableSource::Foreign);
-    remarks.extend(
-        foreign.map(|it| format!("only the client can fill in ${{{}}}; replace it", it.name)),
-    );
+    remarks
+        .extend(foreign.map(|it| format!("only the client can set ${{{}}}; replace it", it.name)));
     remarks
 }
 
 fn cells(row: &ImportRow) -> [String; 4] {
     let what = match row.action {
-        ImportAction::Add if row.disabled => "add, off",
+        ImportAction::Add if row.disabled => "add, disabled",
         ImportAction::Add => "add",
         ImportAction::Known => "known",
         ImportAction::Refused => "refused",
@@ -274,7 +274,7 @@ fn cells(row: &ImportRow) -> [String; 4] {
     ]
 }
 
-/// The files that have something to add, and which of them came along with the project.
+/// Lists the files with servers to add, marking project files.
 fn format_files(rows: &[ImportRow]) -> String {
     let mut lines = Vec::new();
     let added = rows.iter().filter(|row| row.action == ImportAction::Add);
@@ -300,12 +300,11 @@ fn format_files(rows: &[ImportRow]) -> String {
     }
 }
 
-/// Returns the name that the client has for the server, unless the person can easily tell our name
-/// from it.
+/// Returns the server's name in the client, unless it is obvious from ours.
 fn describe_rename(row: &ImportRow) -> Option<String> {
     let origin = row.from.first()?;
-    let ours = keep_alphanumerics(row.name.as_str());
-    let plain = keep_alphanumerics(&origin.name).starts_with(&ours);
+    let local_name = keep_alphanumerics(row.name.as_str());
+    let plain = keep_alphanumerics(&origin.name).starts_with(&local_name);
     (!plain).then(|| format!("called `{}` in {}", origin.name, origin.client))
 }
 
@@ -313,7 +312,7 @@ fn keep_alphanumerics(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect()
 }
 
-/// Returns what the person has to supply before all of these servers can start.
+/// Lists the values the user must supply before these servers can start.
 pub(super) fn format_missing<'a>(rows: impl Iterator<Item = &'a ImportRow>) -> String {
     let mut lines = BTreeSet::new();
     for row in rows {
@@ -322,19 +321,19 @@ pub(super) fn format_missing<'a>(rows: impl Iterator<Item = &'a ImportRow>) -> S
             .iter()
             .filter(|it| it.source != VariableSource::Foreign)
         {
-            let asked = match &variable.source {
+            let comment = match &variable.source {
                 VariableSource::Asked(question) if !question.is_empty() => {
                     format!("   # {question}")
                 }
-                VariableSource::Folder => "   # the folder that was open in the client".to_owned(),
+                VariableSource::Folder => "   # the folder open in the client".to_owned(),
                 VariableSource::File(path) => {
                     format!("   # the client reads it from {}", path.display())
                 }
                 _ => String::new(),
             };
             lines.insert(match variable.name.strip_prefix("secret:") {
-                Some(secret) => format!("  kitbag secret set {secret}{asked}"),
-                None => format!("  export {}=…{asked}", variable.name),
+                Some(secret) => format!("  kitbag secret set {secret}{comment}"),
+                None => format!("  export {}=…{comment}", variable.name),
             });
         }
     }
@@ -343,7 +342,7 @@ pub(super) fn format_missing<'a>(rows: impl Iterator<Item = &'a ImportRow>) -> S
     }
     let lines: Vec<_> = lines.into_iter().collect();
     strip_controls(&format!(
-        "\nBefore all of them can start:\n{}\n",
+        "\nRequired before all of them can start:\n{}\n",
         lines.join("\n")
     ))
 }

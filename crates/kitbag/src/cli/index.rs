@@ -1,4 +1,4 @@
-//! `kitbag index`: builds the capability index, proves it, and shows what is in it.
+//! `kitbag index`: builds, verifies and shows the capability index.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use super::{Invocation, to_exit_code};
 use kitbag_gateway::admin::app::App;
 use kitbag_gateway::admin::search::IndexVerdict;
 
-/// Build, check and look into the capability index.
+/// Build, verify and inspect the capability index.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -30,18 +30,18 @@ A running gateway keeps its index up to date by itself.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// List every server anew and compute what is missing.
+    /// List every server again and compute missing vectors.
     #[command(after_help = "Examples:\n  kitbag index build\n  kitbag index build --json")]
     Build,
-    /// Check that every tool is indexed, has a vector and is found by its own description.
+    /// Check that every tool is indexed, embedded and found by its description.
     #[command(
-        after_help = "Examples:\n  kitbag index verify\n\nThe exit code is 1 when something is wrong."
+        after_help = "Examples:\n  kitbag index verify\n\nThe exit code is 1 if a check fails."
     )]
     Verify,
-    /// Show what the index keeps of one tool.
+    /// Show the index entry of a tool.
     #[command(after_help = "Examples:\n  kitbag index show github__create_issue")]
     Show {
-        /// The tool, as `kitbag tools` shows it.
+        /// Tool name, as in `kitbag tools`.
         #[arg(add = ArgValueCandidates::new(tools))]
         name: String,
     },
@@ -95,7 +95,7 @@ pub(super) fn format_progress(done: usize, total: usize) -> String {
 
 fn format_verdict(verdict: &IndexVerdict) -> String {
     let mut text = format!(
-        "{}, {} with a vector, {} found by their own description\n",
+        "{}, {} embedded, {} found by their own description\n",
         pluralize(verdict.tools, "tool"),
         verdict.embedded,
         verdict.found_by_description,

@@ -1,5 +1,5 @@
-//! The log lines of the gateway about itself, kept in a file beside its database: a client that
-//! launches the gateway swallows its stderr.
+//! Keeps the gateway's log lines in a file in the data directory: clients that launch the gateway
+//! discard its stderr.
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// Takes in the log lines, as soon as there is a file.
+/// Writes log lines to the file, once it is open.
 #[derive(Debug)]
 pub(super) struct JournalLayer;
 
-/// The file belongs to the process, as does the subscriber that it serves.
+/// Process-wide, like the subscriber that writes to it.
 static FILE: OnceLock<LogFile> = OnceLock::new();
 
 pub(super) fn journal_path(data_dir: &Path) -> PathBuf {
-    // The file is not among the logs of servers: one of them may be called `kitbag`.
+    // Not among the server logs: a server may be named `kitbag`.
     data_dir.join("kitbag.log")
 }
 
@@ -27,7 +27,7 @@ pub(super) fn open_in(data_dir: &Path) {
     FILE.get_or_init(|| LogFile::new(journal_path(data_dir)));
 }
 
-/// Writes down why the gateway ended, where only stderr would say so otherwise.
+/// Logs why the gateway ended, which otherwise only stderr shows.
 pub(super) fn record_exit(error: &anyhow::Error) {
     if let Some(file) = FILE.get() {
         file.append(&LogLine::new(
@@ -44,13 +44,13 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
         let mut text = EventText::default();
         event.record(&mut text);
         let target = event.metadata().target();
-        let ours = target.starts_with("kitbag");
+        let is_own = target.starts_with("kitbag");
         let line = LogLine::new(
             LogStream::Gateway,
             Some(to_log_level(event.metadata().level())),
             &text.0,
         );
-        file.append(&line.with_logger((!ours).then(|| target.to_owned())));
+        file.append(&line.with_logger((!is_own).then(|| target.to_owned())));
     }
 }
 
@@ -63,7 +63,7 @@ fn to_log_level(level: &Level) -> LogLevel {
     }
 }
 
-/// The message, and behind it the fields as `name=value`.
+/// The message followed by the fields as `name=value`.
 #[derive(Default)]
 struct EventText(String);
 

@@ -1,4 +1,4 @@
-//! `kitbag key`: the keys with which clients may use the endpoint from elsewhere.
+//! `kitbag key`: API keys for clients that connect remotely.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::cli::open_store::open_store;
 use crate::trail;
 use kitbag_gateway::state::clock::now;
 
-/// Create, list, rotate and revoke the API keys that open the endpoint.
+/// Create, list, rotate and revoke API keys.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -39,14 +39,13 @@ Examples:
   kitbag key rotate 3f9c1a20
   kitbag key revoke 3f9c1a20
 
-A client sends its key as `Authorization: Bearer KEY`. The key decides the
-tenant, and the tenant's rules in the configuration decide what the client may
-use. An operator's
-key reads the figures of every tenant, and calls nothing.";
+A client sends its key as `Authorization: Bearer KEY`. The key determines the
+tenant, and the tenant's rules in the configuration determine what the client
+may use. An operator key reads the figures of every tenant and calls nothing.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Create a key and show it, this once.
+    /// Create a key and print it once.
     #[command(after_help = "\
 Examples:
   kitbag key create
@@ -54,31 +53,31 @@ Examples:
   kitbag key create --tenant acme --expires 2027-01-31
   kitbag key create --role operator")]
     Create(CreateArguments),
-    /// Show all keys, without their secrets, which Kitbag does not keep.
+    /// List all keys, without their secrets.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag key list\n  kitbag key list --json"
     )]
     List,
-    /// Create a key like another, which goes on working for a while.
+    /// Replace a key; the old one keeps working for a grace period.
     #[command(
         after_help = "Examples:\n  kitbag key rotate 3f9c1a20\n  kitbag key rotate 3f9c1a20 --grace 0s"
     )]
     Rotate {
-        /// As `kitbag key list` shows it.
+        /// ID, as in `kitbag key list`.
         #[arg(add = ArgValueCandidates::new(keys))]
         id: String,
-        /// The time for which the former key still works.
-        #[arg(long, default_value = "1h", value_name = "LENGTH", value_parser = moment::parse_length)]
+        /// How long the old key keeps working.
+        #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = moment::parse_length)]
         grace: Duration,
-        /// The end of the new key; unless given, it lasts as long as the former was made for.
-        #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::parse_end)]
+        /// Expiry of the new key [default: the lifetime of the old key].
+        #[arg(long, value_name = "DURATION|DATE", value_parser = moment::parse_end)]
         expires: Option<Timestamp>,
     },
-    /// Make a key useless, for good.
+    /// Revoke a key permanently.
     #[command(after_help = "Examples:\n  kitbag key revoke 3f9c1a20")]
     Revoke {
-        /// As `kitbag key list` shows it.
+        /// ID, as in `kitbag key list`.
         #[arg(add = ArgValueCandidates::new(keys))]
         id: String,
     },
@@ -86,18 +85,18 @@ Examples:
 
 #[derive(Debug, Args)]
 struct CreateArguments {
-    /// The tenant of the key, `local` unless given; its rules stand under [tenants.NAME].
+    /// Tenant of the key [default: local]; its rules are under [tenants.NAME].
     #[arg(long)]
     tenant: Option<Tenant>,
     /// `user` calls tools for its tenant; `operator` reads every tenant's figures, calls nothing and
     /// has no tenant.
     #[arg(long, default_value = Role::User.as_str(), value_parser = role_parser())]
     role: Role,
-    /// A few words to recognise the key by.
+    /// Label to recognise the key by.
     #[arg(long)]
     label: Option<String>,
-    /// The end of the key: after a length such as 90d, or at the beginning of a day (UTC).
-    #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::parse_end)]
+    /// Expiry: a duration such as 90d, or a date (start of day, UTC).
+    #[arg(long, value_name = "DURATION|DATE", value_parser = moment::parse_end)]
     expires: Option<Timestamp>,
 }
 
@@ -108,7 +107,7 @@ fn role_parser() -> impl clap::builder::TypedValueParser<Value = Role> {
 #[derive(Debug, Serialize)]
 struct KeyRow {
     id: KeyId,
-    /// Absent for an operator's key.
+    /// Absent for an operator key.
     tenant: Option<Tenant>,
     role: Role,
     label: Option<String>,
@@ -120,7 +119,7 @@ struct KeyRow {
     seen: KeyTexts,
 }
 
-/// The texts that people read in place of dates.
+/// Relative dates for the table.
 #[derive(Debug)]
 struct KeyTexts {
     last_used: String,
@@ -129,7 +128,7 @@ struct KeyTexts {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = open_store(&config, "the keys cannot be reached").await?;
+    let store = open_store(&config, "cannot open the keys").await?;
     match arguments.verb {
         Verb::Create(wanted) => {
             let order = wanted.order()?;
@@ -159,7 +158,7 @@ impl CreateArguments {
             .is_some_and(|tenant| tenant.as_str() == "unknown")
         {
             return Err(anyhow!(
-                "`unknown` is not a tenant name: it is the setting for tenants without a table"
+                "tenant name `unknown` is reserved for the setting for tenants without a table"
             ))
             .advise(|| "choose another name".to_owned());
         }
@@ -168,9 +167,9 @@ impl CreateArguments {
             (Role::Operator, None) => KeyOrder::operator(),
             (Role::Operator, Some(tenant)) => {
                 return Err(anyhow!(
-                    "an operator belongs to no tenant, and `{tenant}` was given"
+                    "an operator key has no tenant, but `{tenant}` was given"
                 ))
-                .advise(|| "leave out --tenant, or leave out --role".to_owned());
+                .advise(|| "omit --tenant or --role".to_owned());
             }
         };
         Ok(KeyOrder {
@@ -192,7 +191,7 @@ async fn create_key(
     trail::record_event(store, event).await?;
     let whose = describe_holder(order);
     invocation.output.note(&format!(
-        "Key {} {whose}. Keep it now: it is not stored and cannot be shown again.",
+        "Key {} {whose}. Save it now: it is not stored and cannot be shown again.",
         key.id
     ));
     let token = key.token.reveal();
@@ -201,7 +200,7 @@ async fn create_key(
         .show(&new_key_to_json(&key, order), |_| token.to_owned())
 }
 
-/// Returns a key that was made just now, with its secret.
+/// Formats a new key with its secret.
 fn new_key_to_json(key: &NewKey, order: &KeyOrder) -> Value {
     json!({
         "id": key.id,
@@ -213,7 +212,7 @@ fn new_key_to_json(key: &NewKey, order: &KeyOrder) -> Value {
     })
 }
 
-/// A slip in the name of a tenant makes a key that opens nothing, so the person is told now.
+/// A misspelled tenant yields a useless key, so warn immediately.
 fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invocation) {
     let tenant = &order.tenant;
     if order.role == Role::Operator || config.policy.is_known_tenant(tenant) {
@@ -224,8 +223,8 @@ fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invoca
         None => "the configuration".to_owned(),
     };
     invocation.output.warn(&format!(
-        "this key opens nothing yet: {file} has no table for the tenant `{tenant}`. Write `[tenants.{tenant}]` there \
-         (it may stay empty), or `unknown = \"allow\"` under [tenants]"
+        "this key cannot be used yet: {file} has no table for the tenant `{tenant}`. Add `[tenants.{tenant}]` (it may \
+         be empty), or `unknown = \"allow\"` under [tenants]"
     ));
 }
 
@@ -259,12 +258,12 @@ async fn rotate_key(
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let Some(rotated) = store.rotate_key(id, grace, expires, now()).await? else {
-        return Err(anyhow!("there is no key `{id}` that still works"))
-            .advise(|| "see which there are with `kitbag key list`".to_owned());
+        return Err(anyhow!("no active key `{id}`"))
+            .advise(|| "list the keys with `kitbag key list`".to_owned());
     };
     let of = tenant_of_role(rotated.order.role, &rotated.order.tenant);
     let event = trail::key_event("kitbag key rotate", Action::KeyRotated, &rotated.key.id, of);
-    let former = ShortText::truncate(&format!("in place of {id}"));
+    let former = ShortText::truncate(&format!("replaces {id}"));
     trail::record_event(
         store,
         Event {
@@ -280,7 +279,7 @@ async fn rotate_key(
         format!("works until {}", format_date(rotated.former_ends_at))
     };
     invocation.output.note(&format!(
-        "Key {new} {whose}, in place of {id}, which {ends}. Keep it now: it is not stored and cannot be \
+        "Key {new} {whose}, replacing {id}, which {ends}. Save it now: it is not stored and cannot be \
          shown again."
     ));
     let mut result = new_key_to_json(&rotated.key, &rotated.order);
@@ -291,8 +290,8 @@ async fn rotate_key(
 
 async fn revoke_key(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Result<()> {
     if !store.revoke_key(&id, now()).await? {
-        return Err(anyhow!("there is no key `{id}` that could be revoked"))
-            .advise(|| "see which there are with `kitbag key list`".to_owned());
+        return Err(anyhow!("no key `{id}` to revoke"))
+            .advise(|| "list the keys with `kitbag key list`".to_owned());
     }
     let revoked = store
         .list_keys()
@@ -315,7 +314,7 @@ fn describe_holder(order: &KeyOrder) -> String {
         Role::Operator => "for an operator".to_owned(),
     };
     match order.expires_at {
-        Some(end) => format!("{whose}, good until {}", format_date(end)),
+        Some(end) => format!("{whose}, valid until {}", format_date(end)),
         None => whose,
     }
 }

@@ -1,4 +1,4 @@
-//! Lists the prompts or the resources of servers, as a client sees them.
+//! Lists prompts, resources or skills as a client sees them.
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
@@ -20,14 +20,14 @@ pub(super) struct ListArguments {
     join: JoinChoice,
 }
 
-/// A row of something that servers offer.
+/// A table row of something that servers offer.
 pub(super) trait OfferedRow: Serialize + Sized {
-    /// The word for several of them.
+    /// The plural noun.
     const NOUN: &'static str;
 
     fn server(&self) -> &ServerName;
 
-    /// Returns the rows that the gateway knows without asking a server.
+    /// Returns the rows from the catalog; asks no server.
     async fn fetch_rows(gateway: &mut CommandGateway) -> anyhow::Result<Vec<Self>>;
 
     fn format_table(rows: &[Self]) -> String;
@@ -58,11 +58,11 @@ impl ListArguments {
     ) -> anyhow::Result<Vec<T>> {
         let server = server_to_list(self.server.as_ref(), config)?;
         let mut gateway = CommandGateway::join_or_open(self.join, config, invocation).await?;
-        let asked = async {
+        let listing = async {
             gateway.fetch_listings(server, invocation.output).await?;
             T::fetch_rows(&mut gateway).await
         };
-        let listed = asked.await;
+        let listed = listing.await;
         gateway.close().await;
         let mut rows = listed?;
         if let Some(server) = &self.server {

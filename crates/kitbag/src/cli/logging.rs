@@ -1,4 +1,4 @@
-//! The destination of log lines, and their looks; secrets are masked in every destination.
+//! Destination and format of log lines; secrets are masked everywhere.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ use super::progress;
 pub struct Logging {
     pub targets: Option<Targets>,
     pub format: LogFormat,
-    /// The level from which a line is logged if the person named none.
+    /// The default log level.
     pub default: LevelFilter,
 }
 
@@ -28,8 +28,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// Log lines always go to stderr: stdout carries results, and with `serve --stdio` the protocol. A
-/// gateway that serves keeps them in a file as well.
+/// Logs to stderr: stdout carries results, or the protocol with `serve --stdio`. `serve` also logs
+/// to a file.
 pub fn init_logging(logging: Logging) {
     let targets = logging.targets;
     let targets = targets.unwrap_or_else(|| default_targets(logging.default));
@@ -39,8 +39,8 @@ pub fn init_logging(logging: Logging) {
         LogFormat::Text => lines.with_ansi(use_color()).boxed(),
         LogFormat::Json => lines.with_ansi(false).json().boxed(),
     };
-    // One filter for all: with a filter for each layer, a library that asks whether it may log and
-    // may not would take the next line of its thread with it.
+    // One filter for all layers: with per-layer filters, a library that checks whether a level is
+    // enabled and is denied would lose the next line of its thread.
     tracing_subscriber::registry()
         .with(targets)
         .with(lines)
@@ -48,7 +48,7 @@ pub fn init_logging(logging: Logging) {
         .init();
 }
 
-/// The database's library warns of every short wait, which says nothing to a person.
+/// The database library warns about every short wait.
 fn default_targets(default: LevelFilter) -> Targets {
     Targets::new()
         .with_default(default)
@@ -56,8 +56,7 @@ fn default_targets(default: LevelFilter) -> Targets {
         .with_target("kitbag_upstream::server", server_level(default))
 }
 
-/// A verb that is about a server tells the server's state by itself; a gateway that serves has only
-/// its log for that.
+/// Verbs about a server print its state themselves; `serve` only logs it.
 fn server_level(default: LevelFilter) -> LevelFilter {
     if default >= LevelFilter::INFO {
         default
@@ -70,7 +69,7 @@ fn use_color() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
 
-/// A writer that masks secrets. A line comes in one piece.
+/// Masks secrets. Each `write` receives a whole line.
 struct MaskingWriter<W>(W);
 
 impl<W: Write> Write for MaskingWriter<W> {
@@ -85,8 +84,8 @@ impl<W: Write> Write for MaskingWriter<W> {
     }
 }
 
-/// Names and errors of servers and clients may hold line breaks, and characters that hide or turn
-/// letters. Colours are our own: those that others send are escaped before they come here.
+/// Escapes line breaks, and characters that hide or reorder text, in names and errors from servers
+/// and clients. Our own colours are kept; foreign ones are escaped earlier.
 fn clean_line(line: &str) -> String {
     let text = line.trim_end_matches(['\r', '\n']);
     let mut clean = String::with_capacity(line.len());
@@ -97,7 +96,7 @@ fn clean_line(line: &str) -> String {
         clean.push_str(&strip_invisible(shown));
         clean.push_str(escape);
     }
-    // This comes last: other characters that break lines have become line breaks by now.
+    // Last: other line-breaking characters have become line breaks by now.
     let clean = clean.lines().collect::<Vec<_>>().join("\n    ");
     if line.ends_with('\n') {
         clean + "\n"
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_log_stays_one_line_whatever_is_in_it() {
+    fn a_log_line_stays_one_line() {
         let forged = "\u{1b}[2mtime\u{1b}[0m client=x\n2026 kitbag error: a\u{202e}!\r2026 b\u{2028}2026 c\r\n";
         let expected =
             "\u{1b}[2mtime\u{1b}[0m client=x\n    2026 kitbag error: a!\n    2026 b\n    2026 c\n";

@@ -1,4 +1,4 @@
-//! `kitbag man`: the manual, one page per verb, made from the same words as `--help`.
+//! `kitbag man`: manual pages, one per verb, generated from the help.
 
 use std::fs;
 use std::io;
@@ -14,11 +14,11 @@ use serde_json::json;
 use super::output::pluralize;
 use super::{Cli, Invocation};
 
-/// Write the manual pages.
+/// Generate the manual pages.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The folder for the pages; without it, the page of kitbag itself is printed.
+    /// Output folder; without it, prints the page of kitbag itself.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -38,11 +38,10 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
         invocation.output.print(&main.text)?;
         return Ok(ExitCode::SUCCESS);
     };
-    fs::create_dir_all(dir).with_context(|| format!("{} cannot be created", dir.display()))?;
+    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     for page in &pages {
         let path = dir.join(&page.name);
-        fs::write(&path, &page.text)
-            .with_context(|| format!("{} cannot be written", path.display()))?;
+        fs::write(&path, &page.text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
     invocation
@@ -59,7 +58,7 @@ struct Page {
     text: String,
 }
 
-/// Returns the pages of every verb and of its subcommands.
+/// Renders the pages of every verb and its subcommands.
 fn render_pages() -> io::Result<Vec<Page>> {
     fn collect(command: &Command, pages: &mut Vec<Page>) -> io::Result<()> {
         pages.push(render_page(command)?);
@@ -98,7 +97,7 @@ fn render_page(command: &Command) -> io::Result<Page> {
     })
 }
 
-/// Sets the examples line by line as they stand: a command broken differently is another command.
+/// Renders examples without rewrapping, which would change the commands.
 fn render_examples(after: &str) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", ["EXAMPLES"]);

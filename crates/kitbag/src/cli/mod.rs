@@ -1,21 +1,21 @@
-//! The commands that a person types, and the answers that the person reads.
+//! The command line: one module per verb, and the helpers they share.
 //!
-//! stdout is for results, stderr for logs and messages.
+//! Results go to stdout; logs and messages go to stderr.
 //!
 //! # Layout
 //! - one file or folder for each verb, such as [`serve`], [`servers`] and [`tools`]
-//! - `help`: `kitbag --help`, with the verbs in groups, and renamed verbs
-//! - `gateway`: the gateway a verb works with, the one that runs or one of its own
-//! - `listing`: the list of prompts, resources or skills; `content`: a block of an answer, as people read it
-//! - `open_store`: the store, for verbs that work with it alone
+//! - `help`: `kitbag --help` with grouped verbs, and new spellings of renamed verbs
+//! - `gateway`: the gateway behind a verb: the running one or one of its own
+//! - `listing`: lists of prompts, resources or skills; `content`: one content block as text
+//! - `open_store`: opens the store for verbs that need no gateway
 //! - [`output`]: tables for people, JSON for programs
-//! - [`progress`]: a sign that work is going on, while it does
-//! - [`ask`]: questions to the person at the terminal; `confirm`: asks before foreign commands run
-//! - `overriding`: the flags and variables that beat the configuration file
-//! - [`failure`]: the way an error is told: what, why, what now
-//! - [`logging`]: the destination and the looks of log lines; `journal`: the log file of a gateway
-//! - [`arguments`]: `key=value` words into the arguments of a call
-//! - `moment`: moments and lengths of time, as people type and read them
+//! - [`progress`]: a spinner during long work
+//! - [`ask`]: prompts at the terminal; `confirm`: confirmation before foreign commands run
+//! - `overrides`: flags and variables that override the configuration file
+//! - [`failure`]: error output: what failed, why, what to try
+//! - [`logging`]: destination and format of log lines; `journal`: the log file of a gateway
+//! - [`arguments`]: `key=value` words to call arguments
+//! - `moment`: points in time and durations as people type and read them
 
 pub mod agents;
 pub mod arguments;
@@ -51,7 +51,7 @@ mod new_file;
 mod next_steps;
 mod open_store;
 pub mod output;
-mod overriding;
+mod overrides;
 mod program;
 pub mod progress;
 pub mod prompts;
@@ -109,8 +109,8 @@ Examples:
   kitbag doctor
 
 Configuration is read from --config, $KITBAG_CONFIG or
-~/.config/kitbag/kitbag.toml, the first that is named; without one, defaults
-apply. A kitbag.toml in the current directory adds servers once you trust it.";
+~/.config/kitbag/kitbag.toml, whichever is set first; defaults apply without a
+file. A kitbag.toml in the current directory adds servers once you trust it.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -156,7 +156,7 @@ enum Verb {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// The configuration file.
+    /// Configuration file.
     #[arg(
         long,
         global = true,
@@ -165,7 +165,7 @@ struct Global {
         value_name = "PATH"
     )]
     config: Option<PathBuf>,
-    /// The folder for the database and the logs of servers.
+    /// Directory for the database and server logs.
     #[arg(
         long,
         global = true,
@@ -174,7 +174,7 @@ struct Global {
         value_name = "PATH"
     )]
     data_dir: Option<PathBuf>,
-    /// The database: a path, or postgres://user@host/database.
+    /// Database: a path, or postgres://user@host/database.
     #[arg(
         long,
         global = true,
@@ -183,10 +183,10 @@ struct Global {
         value_name = "ADDRESS"
     )]
     store: Option<String>,
-    /// Answer in JSON, for programs.
+    /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
-    /// The level to log from: error, warn, info, debug, trace, or `module=level,…`.
+    /// Log level: error, warn, info, debug, trace, or `module=level,…`.
     #[arg(
         long,
         global = true,
@@ -195,7 +195,7 @@ struct Global {
         value_name = "LEVEL"
     )]
     log: Option<logging::Targets>,
-    /// The form of log lines.
+    /// Log format.
     #[arg(
         long,
         global = true,
@@ -205,12 +205,12 @@ struct Global {
         value_name = "FORMAT"
     )]
     log_format: LogFormat,
-    /// The use of colour.
+    /// When to use colour.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: Color,
 }
 
-/// The values that every verb gets: how to answer, and where the configuration is.
+/// Output settings and configuration source, passed to every verb.
 #[derive(Debug)]
 pub(crate) struct Invocation {
     pub(crate) output: Output,
@@ -226,27 +226,26 @@ impl Invocation {
         Ok(config)
     }
 
-    /// Refuses a store that a flag or a variable names: a command line that is written down for later
-    /// must not hold an address, which may have a password in it.
+    /// Rejects a store set by a flag or variable: the command line is stored for later use, and a store
+    /// address may contain a password.
     pub(crate) fn reject_store_override(&self) -> anyhow::Result<()> {
         match self.at.overrides.store {
             None => Ok(()),
             Some(_) => Err(anyhow!(
-                "the store is named by --store or KITBAG_STORE, which will not be there later"
+                "the store is set by --store or KITBAG_STORE, which will not be set later"
             ))
-            .advise(|| "name it under [store] in the configuration".to_owned()),
+            .advise(|| "set it under [store] in the configuration".to_owned()),
         }
     }
 
-    /// Returns the follower, which holds the configuration and follows it from now on.
+    /// Loads the configuration and returns its follower.
     pub(crate) fn follow_config(&self) -> anyhow::Result<ConfigFollower> {
         ConfigFollower::new(self.at.clone()).context("the configuration cannot be used")
     }
 }
 
 impl Cli {
-    /// Returns the command line that the person typed, or the exit code after help or a mistake was
-    /// told.
+    /// Parses the command line. Help and usage errors are printed, and their exit code is returned.
     pub fn parse_or_report() -> Result<Self, ExitCode> {
         let parsed = help::grouped_command().try_get_matches();
         let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
@@ -286,21 +285,21 @@ impl Cli {
                 environment: Environment::from_process(),
             },
         };
-        let ended = match self.verb {
+        let result = match self.verb {
             Some(verb) => block_on(run_and_record(verb, invocation)),
             None => next_steps::run(&invocation),
         };
-        ended
+        result
             .inspect_err(journal::record_exit)
             .unwrap_or_else(|error| failure::report(&error, json))
     }
 }
 
-/// Huge pages make a heap that is mostly small things a third larger, and nothing here faster.
+/// Huge pages grow a heap of many small allocations by a third and speed up nothing here.
 fn disable_huge_pages() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        tracing::debug!(%error, "huge pages stay on");
+        tracing::debug!(%error, "cannot disable huge pages");
     }
 }
 
@@ -345,21 +344,21 @@ impl Verb {
     }
 }
 
-/// Runs a verb; its changes to the configuration go on record, also if it failed later.
+/// Runs a verb and records its configuration edits, even if it failed later.
 async fn run_and_record(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode> {
     let (at, output) = (invocation.at.clone(), invocation.output);
-    let ended = Box::pin(verb.run(invocation)).await;
+    let result = Box::pin(verb.run(invocation)).await;
     let edits = kitbag_config::take_edits();
     if !edits.is_empty()
         && let Err(error) = record_edits(&edits, &at).await
     {
         output.warn(&format!("{error:#}"));
     }
-    ended
+    result
 }
 
 async fn record_edits(edits: &[Edit], at: &ConfigSource) -> anyhow::Result<()> {
-    let store = open_store(&at.load()?, "the audit cannot be reached").await?;
+    let store = open_store(&at.load()?, "cannot open the audit log").await?;
     for edit in edits {
         trail::record_event(&store, trail::edit_event(&trail::typed_verb(), edit)).await?;
     }
@@ -370,13 +369,13 @@ async fn record_edits(edits: &[Edit], at: &ConfigSource) -> anyhow::Result<()> {
 fn default_level(verb: Option<&Verb>) -> LevelFilter {
     match verb {
         Some(Verb::Serve(_)) => LevelFilter::INFO,
-        // Its client shows to the person what it writes to stderr.
+        // The client shows the user everything on stderr.
         Some(Verb::Hook(_)) => LevelFilter::OFF,
         _ => LevelFilter::WARN,
     }
 }
 
-/// Returns the exit code of a verb that has told its result.
+/// Returns the exit code of a verb that has printed its result.
 fn to_exit_code(is_well: bool) -> ExitCode {
     if is_well {
         ExitCode::SUCCESS
@@ -389,12 +388,12 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .context("the operating system gives no threads to work with")?;
-    let ended = runtime.block_on(work);
-    // A read from stdin cannot be interrupted; waiting for it would keep the process alive
-    // until the person presses a key.
+        .context("cannot start threads")?;
+    let result = runtime.block_on(work);
+    // A read from stdin cannot be interrupted; waiting for it would keep the process alive until the
+    // user presses a key.
     runtime.shutdown_background();
-    ended
+    result
 }
 
 #[cfg(test)]
@@ -404,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_contradicts_itself_nowhere() {
+    fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
 }

@@ -1,4 +1,4 @@
-//! Moments as people type and read them: `90d`, `2027-01-31`, `3 minutes ago`.
+//! Parses and formats points in time and durations: `90d`, `2027-01-31`, `3 minutes ago`.
 
 use std::time::Duration;
 
@@ -11,23 +11,22 @@ use kitbag_gateway::state::clock::now;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MomentError {
-    #[error("write how long, as in `90d` or `12h`, or until when, as in `2027-01-31`")]
+    #[error("expected a duration such as `90d` or `12h`, or a date such as `2027-01-31`")]
     Unreadable,
-    #[error("that is in the past")]
+    #[error("the time is in the past")]
     Past,
-    #[error("that is further away than any calendar goes")]
+    #[error("the time is out of range")]
     TooFar,
-    #[error("write a length of time, as in `30m`, `1h` or `2d`")]
+    #[error("expected a duration such as `30m`, `1h` or `2d`")]
     NotALength,
 }
 
-/// Returns the end that the text names: after a while, or at the beginning of a day or at a moment
-/// in UTC.
+/// Parses an end: a duration from now, a date (start of day, UTC), or a timestamp.
 pub(super) fn parse_end(text: &str) -> Result<Timestamp, MomentError> {
     parse_end_from(text, now())
 }
 
-/// Returns a length of time; a day has 24 hours.
+/// Parses a duration; a day has 24 hours.
 pub(super) fn parse_length(text: &str) -> Result<Duration, MomentError> {
     let span: Span = text.parse().map_err(|_| MomentError::NotALength)?;
     let length = span
@@ -36,7 +35,7 @@ pub(super) fn parse_length(text: &str) -> Result<Duration, MomentError> {
     Duration::try_from(length).map_err(|_| MomentError::NotALength)
 }
 
-/// Returns the distance from now, into the past or the future: `in 3 days`, `2 hours ago`.
+/// Formats the distance from now: `in 3 days`, `2 hours ago`.
 pub(super) fn format_relative(at: Timestamp) -> String {
     format_relative_to(at, now())
 }
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     const DAY: i64 = 86_400_000;
-    /// The moment is 2026-01-01 at 00:00.
+    /// Now is 2026-01-01T00:00Z.
     const NOW: Timestamp = Timestamp(1_767_225_600_000);
 
     #[track_caller]
@@ -104,28 +103,28 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_a_length_a_day_or_a_moment() {
+    fn an_end_is_a_duration_a_date_or_a_timestamp() {
         check("90d", Ok(90 * DAY));
         check("2w", Ok(14 * DAY));
         check("12h", Ok(DAY / 2));
         check("1 month", Ok(31 * DAY));
         check("2026-01-02", Ok(DAY));
         check("2026-01-01T06:00:00Z", Ok(DAY / 4));
-        check("2025-12-31", Err("that is in the past"));
-        check("-1d", Err("that is in the past"));
+        check("2025-12-31", Err("the time is in the past"));
+        check("-1d", Err("the time is in the past"));
         check(
             "99999999999y",
-            Err("write how long, as in `90d` or `12h`, or until when, as in `2027-01-31`"),
+            Err("expected a duration such as `90d` or `12h`, or a date such as `2027-01-31`"),
         );
-        check("9998y", Err("that is further away than any calendar goes"));
+        check("9998y", Err("the time is out of range"));
         check(
             "soon",
-            Err("write how long, as in `90d` or `12h`, or until when, as in `2027-01-31`"),
+            Err("expected a duration such as `90d` or `12h`, or a date such as `2027-01-31`"),
         );
     }
 
     #[test]
-    fn a_length_is_positive_and_may_be_nothing() {
+    fn a_duration_may_be_zero_but_not_negative() {
         assert_eq!(parse_length("1h").unwrap(), Duration::from_secs(3_600));
         assert_eq!(parse_length("2d").unwrap(), Duration::from_secs(172_800));
         assert_eq!(parse_length("0s").unwrap(), Duration::ZERO);
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_told_in_one_unit() {
+    fn a_relative_time_uses_one_unit() {
         for (apart, expected) in [
             (5_000, "in a moment"),
             (-5_000, "just now"),

@@ -1,6 +1,6 @@
-//! The next things to do, in three lines, for a person who has just begun.
+//! Three next steps for a new user.
 //!
-//! Files of clients are read for it; no server is started and nothing is written.
+//! Reads the clients' files; starts no server and writes nothing.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -31,11 +31,11 @@ struct NextStep {
 /// Runs `kitbag` without a verb.
 pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let desk = ExistingClients::read(invocation);
+    let clients = ExistingClients::find(invocation);
     let next = if has_no_servers(&config) {
-        desk.without_servers()
+        clients.without_servers()
     } else {
-        desk.with_servers(&config)
+        clients.with_servers(&config)
     };
     invocation.output.show(&next, |next| {
         format!(
@@ -53,14 +53,14 @@ pub(super) fn has_no_servers(config: &Config) -> bool {
     config.servers.is_empty() && config.disabled.is_empty()
 }
 
-/// Returns the steps for the verbs that have nothing to show because nothing is configured.
+/// Returns the steps shown by verbs that have nothing to list because nothing is configured.
 pub(super) fn first_steps(invocation: &Invocation) -> String {
-    ExistingClients::read(invocation)
+    ExistingClients::find(invocation)
         .without_servers()
         .for_people()
 }
 
-/// The servers that the clients on this machine have.
+/// Servers configured in the clients on this machine.
 #[derive(Debug, Default)]
 struct ExistingClients {
     servers: usize,
@@ -70,7 +70,7 @@ struct ExistingClients {
 }
 
 impl ExistingClients {
-    fn read(invocation: &Invocation) -> Self {
+    fn find(invocation: &Invocation) -> Self {
         let Ok(places) = client_directories(&invocation.at.environment) else {
             return Self::default();
         };
@@ -90,7 +90,7 @@ impl ExistingClients {
         let find = "kitbag servers find TEXT";
         let next = if self.servers == 0 {
             [
-                NextStep::new(find, "find a server for a purpose"),
+                NextStep::new(find, "search the MCP registry"),
                 NextStep::new(
                     "kitbag servers add time -- uvx mcp-server-time",
                     "or add one you know",
@@ -98,14 +98,14 @@ impl ExistingClients {
                 self.install_step("then connect your client"),
             ]
         } else {
-            let theirs = format!(
-                "take over {} of {}",
+            let import = format!(
+                "import {} from {}",
                 pluralize(self.servers, "server"),
                 self.describe_owners()
             );
             [
-                NextStep::new("kitbag import", &theirs),
-                NextStep::new(find, "find another for a purpose"),
+                NextStep::new("kitbag import", &import),
+                NextStep::new(find, "search the MCP registry"),
                 self.install_step("then connect your client"),
             ]
         };
@@ -119,14 +119,14 @@ impl ExistingClients {
     fn with_servers(&self, config: &Config) -> NextSteps {
         let servers = config.servers.len() + config.disabled.len();
         let connect = if self.has_kitbag {
-            NextStep::new("kitbag search TEXT", "find a tool for a purpose")
+            NextStep::new("kitbag search TEXT", "find a tool")
         } else {
             self.install_step("connect your client")
         };
         let next = [
-            NextStep::new("kitbag tools", "see what they offer"),
+            NextStep::new("kitbag tools", "list their tools"),
             connect,
-            NextStep::new("kitbag doctor", "see whether all is well"),
+            NextStep::new("kitbag doctor", "check the setup"),
         ];
         NextSteps {
             servers,
@@ -151,7 +151,7 @@ impl ExistingClients {
     }
 }
 
-/// Counts the same server in several clients once.
+/// Counts a server found in several clients once.
 fn count_distinct(found: Vec<ClientConfig>) -> usize {
     merge(found, BTreeSet::new(), |_, _| None).len()
 }
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    fn desk(servers: usize, clients: &[Client]) -> ExistingClients {
+    fn clients(servers: usize, clients: &[Client]) -> ExistingClients {
         ExistingClients {
             servers,
             clients: clients.iter().copied().collect(),
@@ -198,26 +198,26 @@ mod tests {
 
     #[test]
     fn a_person_who_has_servers_elsewhere_takes_them_over_first() {
-        let told = desk(12, &[Client::VsCode, Client::Cursor])
+        let output = clients(12, &[Client::VsCode, Client::Cursor])
             .without_servers()
             .for_people();
         assert_eq!(
-            told,
+            output,
             "No servers configured yet. What to do next:\n  \
-             kitbag import                   take over 12 servers of 2 clients\n  \
-             kitbag servers find TEXT        find another for a purpose\n  \
+             kitbag import                   import 12 servers from 2 clients\n  \
+             kitbag servers find TEXT        search the MCP registry\n  \
              kitbag install --client cursor  then connect your client"
         );
     }
 
     #[test]
     fn every_step_is_a_command_there_is_and_fits_a_line() {
-        for desk in [
-            desk(0, &[]),
-            desk(1, &[Client::ClaudeDesktop]),
-            desk(120, &Client::ALL),
+        for clients in [
+            clients(0, &[]),
+            clients(1, &[Client::ClaudeDesktop]),
+            clients(120, &Client::ALL),
         ] {
-            let steps = desk.without_servers();
+            let steps = clients.without_servers();
             assert!(
                 steps
                     .for_people()

@@ -1,4 +1,4 @@
-//! Tables for people, JSON for programs, colour only where it is wanted.
+//! Tables for people, JSON for programs, and colour.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ pub enum Color {
 }
 
 impl Output {
-    /// Shows a result: as JSON, or in the form that `people` makes.
+    /// Prints a result as JSON, or formatted by `people`.
     pub fn show<T: Serialize>(
         self,
         result: &T,
@@ -52,7 +52,7 @@ impl Output {
         Ok(stdout.flush()?)
     }
 
-    /// Tells of a problem that did not spoil the result.
+    /// Prints a warning to stderr.
     pub fn warn(self, text: &str) {
         const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
         let _unheard = writeln!(
@@ -62,16 +62,16 @@ impl Output {
         );
     }
 
-    /// Tells something worth knowing beside the result; a program has no use for it.
+    /// Prints a note to stderr, unless the output is JSON.
     pub fn note(self, text: &str) {
         if !self.json {
-            // Nothing is left to do if not even stderr can be written.
+            // Nothing can be done if stderr is closed.
             let _unheard = writeln!(stderr(), "{}", strip_controls(text));
         }
     }
 }
 
-/// The stream for everything that is no result, above the progress that may be shown there.
+/// Locks stderr for messages, hiding the progress line while they are printed.
 pub fn stderr() -> anstream::AutoStream<StderrLock<'static>> {
     anstream::AutoStream::auto(progress::lock_stderr())
 }
@@ -87,8 +87,8 @@ impl Color {
     }
 }
 
-/// Sets columns under bold headings. At a terminal texts are wrapped to its width; in a pipe or a
-/// file every row is one line, so that it can be searched and cut.
+/// Formats columns under bold headings. At a terminal, text is wrapped to its width; elsewhere every
+/// row is one line, suited to grep and cut.
 pub fn format_table<const N: usize>(
     headings: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -96,18 +96,18 @@ pub fn format_table<const N: usize>(
     format_table_within(table_width(), headings, rows)
 }
 
-/// Returns the number of columns for a text: the one that `COLUMNS` names, or else that of the
-/// terminal, if stdout is one.
+/// Returns the width from `COLUMNS`, or else of the terminal if stdout is one.
 fn table_width() -> Option<u16> {
-    let told = std::env::var("COLUMNS")
+    let columns = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.trim().parse().ok());
-    told.filter(|columns| *columns > 0)
+    columns
+        .filter(|columns| *columns > 0)
         .or_else(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0))
 }
 
 const BOLD: Style = Style::new().bold();
-/// The number of spaces between two columns.
+/// Spaces between columns.
 const GAP: u16 = 2;
 
 fn format_table_within<const N: usize>(
@@ -142,8 +142,8 @@ fn format_table_within<const N: usize>(
     text
 }
 
-/// Columns wrap between words only: people copy names, and a name that is cut in two is none. Where
-/// the words alone are wider than the terminal, the lines are, too.
+/// Wraps between words only, since users copy names. If the words alone are wider than the terminal,
+/// lines exceed it.
 fn wrap_columns<const N: usize>(
     table: &mut Table,
     width: u16,
@@ -155,7 +155,7 @@ fn wrap_columns<const N: usize>(
             .iter()
             .map(|row| row[column].as_str())
             .chain([headings[column]]);
-        // The last column holds sentences, in which a word of any length may stand.
+        // The last column holds sentences; a word of any length may occur there.
         let most = if column + 1 == N { width / 3 } else { u16::MAX };
         cells
             .flat_map(str::split_whitespace)
@@ -176,13 +176,12 @@ fn wrap_columns<const N: usize>(
     table.set_constraints(bounds);
 }
 
-/// Returns the number of columns of a terminal that a word takes.
+/// Returns the display width of a word.
 fn column_count(word: &str) -> u16 {
     u16::try_from(word.chars().count()).unwrap_or(u16::MAX)
 }
 
-/// Returns the text without anything that could steer the terminal or hide from the person: much of
-/// the shown text was written by other people's servers.
+/// Removes control and invisible characters: much of the text comes from servers.
 pub fn strip_controls(text: &str) -> String {
     strip_invisible(text)
         .chars()
@@ -194,8 +193,8 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Returns a text of ours without anything that could steer the terminal, and with our own styles: it
-/// may quote others in a place where that was forgotten.
+/// Removes control characters but keeps our own styles, in case text from servers was not stripped
+/// before.
 fn strip_all_but_styles(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for (at, piece) in text.split("\u{1b}[").enumerate() {
@@ -211,7 +210,7 @@ fn strip_all_but_styles(text: &str) -> String {
     clean
 }
 
-/// True for the colours and weights that we use, and not for those that hide a text.
+/// True for the colours and weights we use, but not for styles that hide text.
 fn is_style(codes: &str) -> bool {
     codes.split(';').all(|code| {
         matches!(code, "" | "0" | "1" | "2" | "3" | "4" | "22" | "39")
@@ -219,8 +218,7 @@ fn is_style(codes: &str) -> bool {
     })
 }
 
-/// Returns JSON that is the same for programs, with escapes for all that could steer the terminal or
-/// hide from the person.
+/// Escapes control and invisible characters; the result is equivalent JSON.
 pub fn escape_json(json: &str) -> String {
     let mut clean = String::with_capacity(json.len());
     for c in json.chars() {
@@ -238,12 +236,12 @@ pub fn escape_json(json: &str) -> String {
     clean
 }
 
-/// Returns the text without line breaks, by which it could pass for several texts of ours.
+/// Replaces line breaks, which could make one item look like several.
 pub fn to_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the date as programs write it down, too.
+/// Formats a timestamp as RFC 3339, which programs can parse too.
 pub fn format_date(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0)
         .map_or_else(|_| at.0.to_string(), |date| date.to_string())
@@ -264,7 +262,7 @@ pub fn pluralize(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// Returns what a server offers: `3 tools, 1 prompt`.
+/// Counts what a server offers: `3 tools, 1 prompt`.
 pub fn describe_offers(tools: usize, prompts: usize, resources: usize) -> String {
     let kinds = [
         (tools, "tool"),
@@ -280,7 +278,7 @@ pub fn describe_offers(tools: usize, prompts: usize, resources: usize) -> String
     }
 }
 
-/// True if an error only says that the reader of our output has read enough.
+/// True if the error means that the reader of our output closed the pipe.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
@@ -300,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_wraps_between_words_and_leaves_names_whole() {
+    fn a_table_wraps_between_words_only() {
         let (name, long) = ("x".repeat(50), "word ".repeat(40));
         let text = plain(Some(80), [[&name, &long], ["y", "z"]]);
         assert!(
@@ -317,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_one_line_where_there_is_no_terminal() {
+    fn a_row_is_one_line_without_a_terminal() {
         let long = "word ".repeat(60);
         let text = plain(None, [["a name", &long], ["y", "first\nsecond"]]);
         assert_eq!(text.lines().count(), 3, "{text}");
@@ -328,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn json_at_a_terminal_is_the_same_json_without_anything_that_steers_it() {
+    fn escaped_json_is_equivalent_and_has_no_control_characters() {
         let json = serde_json::to_string_pretty(&serde_json::json!({
             "a\u{202e}b": "x\u{1b}[2J\u{9b}31m\u{7f}\u{e0041} é 日 👩\u{200d}💻\n",
         }));
@@ -346,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_text_only_styles_reach_the_terminal() {
+    fn only_our_styles_reach_the_terminal() {
         assert_eq!(
             strip_all_but_styles("\u{1b}[1mNAME\u{1b}[0m\nx"),
             "\u{1b}[1mNAME\u{1b}[0m\nx"

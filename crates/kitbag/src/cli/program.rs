@@ -1,7 +1,7 @@
-//! The path by which Kitbag was called, for the code that writes down how to call it again.
+//! The path by which Kitbag was called, for files that record how to call it again.
 //!
-//! It stays valid over upgrades where the program's own path does not: package managers put each
-//! version into a folder of its own and turn a link to the newest.
+//! It survives upgrades where the executable's own path does not: package managers install each
+//! version in its own folder and update a link.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 pub(super) fn invoked_path() -> anyhow::Result<PathBuf> {
-    let program =
-        env::current_exe().context("the operating system does not say where Kitbag is")?;
+    let program = env::current_exe().context("cannot find the path of the kitbag executable")?;
     let word = env::args_os().next().unwrap_or_default();
     let (cwd, path) = (
         env::current_dir().unwrap_or_default(),
@@ -23,8 +22,8 @@ pub(super) fn invoked_path() -> anyhow::Result<PathBuf> {
         .unwrap_or(program))
 }
 
-/// Returns the path where a shell finds the word, which need not be us: a caller may hand over any
-/// first word.
+/// Returns the path where a shell finds the word. It may be another program: the caller chooses
+/// `argv[0]`.
 fn resolve_word(word: &OsStr, cwd: &Path, path: &OsStr) -> Option<PathBuf> {
     let word = Path::new(word);
     if word.components().count() > 1 || word.is_absolute() {
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_found_as_a_shell_finds_it() {
+    fn a_word_is_resolved_like_in_a_shell() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         fs::write(folder.join("kitbag"), "").unwrap();

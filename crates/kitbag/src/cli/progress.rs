@@ -1,7 +1,7 @@
-//! Tells a person who waits that work is going on.
+//! Progress output for long work.
 //!
-//! At a terminal that is one line that is written over and over and in the end wiped away; in a
-//! file or a pipe it is a line now and then. Short waits and programs that want JSON see nothing.
+//! At a terminal, one line is redrawn and finally cleared; elsewhere a line is printed now and then.
+//! Short waits and JSON output show nothing.
 
 use std::io::{self, IsTerminal as _, StderrLock, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::output::{Output, strip_controls};
 
-/// Work that takes a while; it is over when this is dropped.
+/// Progress of running work; cleared when dropped.
 #[derive(Debug)]
 pub struct ProgressDisplay(Option<ProgressLine>);
 
@@ -22,20 +22,19 @@ struct ProgressLine {
 }
 
 impl Output {
-    /// Shows `text` from now on until the returned value is dropped.
+    /// Shows `text` until the returned value is dropped.
     pub fn progress(self, text: &str) -> ProgressDisplay {
         if self.json {
             return ProgressDisplay(None);
         }
         let (texts, coming) = channel();
         let first = strip_controls(text);
-        // Work on the runtime may keep its threads busy for seconds, so the writer has a thread of
-        // its own.
+        // Work may block the runtime's threads for seconds, so the writer has its own thread.
         let writer = std::thread::spawn(move || run_writer(first, &coming));
         ProgressDisplay(Some(ProgressLine { texts, writer }))
     }
 
-    /// Shows `text` while the work goes on.
+    /// Shows `text` while `work` runs.
     pub async fn with_progress<T>(self, text: &str, work: impl Future<Output = T>) -> T {
         let _shown = self.progress(text);
         work.await
@@ -45,15 +44,14 @@ impl Output {
 impl ProgressDisplay {
     pub fn update(&self, text: &str) {
         if let Some(line) = &self.0 {
-            // The send fails only if the writer cannot write and has ended; then the person does
-            // not miss the text.
+            // The send fails only if the writer has ended because it cannot write.
             let _gone = line.texts.send(strip_controls(text));
         }
     }
 }
 
 impl Drop for ProgressDisplay {
-    /// Waits for the line to be wiped away, so that what comes next begins on a clean one.
+    /// Waits until the line is cleared, so that the next output starts on a clean line.
     fn drop(&mut self) {
         let Some(ProgressLine { texts, writer }) = self.0.take() else {
             return;
@@ -63,19 +61,19 @@ impl Drop for ProgressDisplay {
     }
 }
 
-/// stderr, without the line that may be shown there; it comes back when this is dropped.
+/// Locks stderr and clears the progress line, which returns when the lock is dropped.
 pub fn lock_stderr() -> StderrLock<'static> {
     let mut stderr = io::stderr().lock();
-    // Nothing is left to do if not even stderr can be written.
+    // Nothing can be done if stderr is closed.
     let _unheard = clear_line(&mut stderr);
     stderr
 }
 
-/// The number of columns of the line at the cursor that are ours.
+/// Width of the progress line at the cursor.
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
 fn run_writer(text: String, coming: &Receiver<String>) {
-    // Nothing is left to do if not even stderr can be written.
+    // Nothing can be done if stderr is closed.
     let _unheard = if io::stderr().is_terminal() {
         draw_line(text, coming)
     } else {
@@ -83,9 +81,9 @@ fn run_writer(text: String, coming: &Receiver<String>) {
     };
 }
 
-/// One line, drawn again and again.
+/// Redraws one line.
 fn draw_line(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut wait = BEFORE_THE_LINE;
     loop {
         match next_event(coming, wait) {
@@ -93,10 +91,10 @@ fn draw_line(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
             ProgressEvent::Text(newer) => text = newer,
             ProgressEvent::None => {}
         }
-        if begun.elapsed() >= BEFORE_THE_LINE {
+        if started.elapsed() >= BEFORE_THE_LINE {
             let width =
                 terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
-            let line = format_frame(&text, begun.elapsed(), usize::from(width));
+            let line = format_frame(&text, started.elapsed(), usize::from(width));
             let mut stderr = io::stderr().lock();
             clear_line(&mut stderr)?;
             SHOWN.store(line.chars().count(), Ordering::Relaxed);
@@ -107,7 +105,7 @@ fn draw_line(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
     }
 }
 
-/// Writes a line after a second, and then the news of every ten.
+/// Prints a line after a second, then the latest text every ten seconds.
 fn print_lines(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
     let mut due = Some(Instant::now() + BEFORE_LINES);
     loop {
@@ -135,7 +133,7 @@ enum ProgressEvent {
     Over,
 }
 
-/// Returns the newest text that comes while we wait.
+/// Waits for a new text and returns the latest.
 fn next_event(coming: &Receiver<String>, wait: Duration) -> ProgressEvent {
     match coming.recv_timeout(wait) {
         Ok(text) => ProgressEvent::Text(coming.try_iter().last().unwrap_or(text)),
@@ -148,14 +146,14 @@ fn format_frame(text: &str, since: Duration, width: usize) -> String {
     const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
     let turn = (since.as_millis() / FRAME.as_millis()) as usize % WHEEL.len();
     let line = format!("{} {text} ({} s)", WHEEL[turn], since.as_secs());
-    // In the last column some terminals begin a new line, which could not be wiped away.
+    // Some terminals wrap at the last column, and a wrapped line could not be cleared.
     line.replace('\n', " ")
         .chars()
         .take(width.saturating_sub(1))
         .collect()
 }
 
-/// Wipes the line with spaces, which every terminal understands.
+/// Overwrites the line with spaces, which works in every terminal.
 fn clear_line(out: &mut impl Write) -> io::Result<()> {
     match SHOWN.swap(0, Ordering::Relaxed) {
         0 => Ok(()),
@@ -173,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_says_what_goes_on_for_how_long_and_fits_the_terminal() {
+    fn the_line_shows_text_and_time_and_fits_the_terminal() {
         let check = |text: &str, seconds: f64, width, expected: &str| {
             assert_eq!(
                 format_frame(text, Duration::from_secs_f64(seconds), width),

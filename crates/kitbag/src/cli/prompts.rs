@@ -1,4 +1,4 @@
-//! `kitbag prompts`: the prompts of servers, listed and read in the same way as by any client.
+//! `kitbag prompts`: lists and gets prompts the same way a client does.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::PromptRow;
 use kitbag_gateway::catalog::prompts::PromptArgument;
 
-/// Show the prompts a client sees, or get one.
+/// List the prompts a client sees, or get one.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -36,24 +36,24 @@ Examples:
   kitbag prompts --server github --json
   kitbag prompts get github__review pull=17
 
-An argument with a question mark can be left out.";
+Arguments marked with a question mark are optional.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
     Get(GetArguments),
 }
 
-/// Show what a prompt says with these arguments.
+/// Get a prompt with these arguments.
 #[derive(Debug, Args)]
 #[command(after_help = GET_EXAMPLES)]
 struct GetArguments {
-    /// The prompt, as `kitbag prompts` shows it.
+    /// Prompt name, as in `kitbag prompts`.
     #[arg(add = ArgValueCandidates::new(completions::prompts))]
     name: String,
-    /// Its arguments: `key=value`, `key:=json`.
+    /// Arguments: `key=value`, `key:=json`.
     #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(completions::prompt_arguments))]
     words: Vec<String>,
-    /// All arguments as a JSON object, in @FILE, or on stdin (-).
+    /// All arguments as a JSON object, from @FILE, or from stdin (-).
     #[arg(long, value_name = "JSON|@FILE|-")]
     args: Option<String>,
     #[command(flatten)]
@@ -65,7 +65,7 @@ Examples:
   kitbag prompts get github__review pull=17 style='short and friendly'
   kitbag prompts get github__review --args @review.json --json
 
-The arguments of prompts are texts: a value is taken as it is typed.";
+Prompt arguments are strings: a value is used as typed.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
@@ -113,13 +113,12 @@ async fn get_prompt(wanted: GetArguments, invocation: &Invocation) -> anyhow::Re
     let given = parse_texts(base, &wanted.words)?;
     let mut gateway =
         CommandGateway::join_or_open(wanted.join, &invocation.config()?, invocation).await?;
-    let asked = fetch_prompt(&mut gateway, &wanted.name, given, invocation.output).await;
+    let fetched = fetch_prompt(&mut gateway, &wanted.name, given, invocation.output).await;
     gateway.close().await;
-    invocation.output.show(&asked?, for_people)
+    invocation.output.show(&fetched?, for_people)
 }
 
-/// Servers that have not been asked what they offer are asked only if no other server has the
-/// prompt.
+/// Servers that were never listed are listed only if no other server has the prompt.
 async fn fetch_prompt(
     gateway: &mut CommandGateway,
     name: &str,
@@ -135,27 +134,27 @@ async fn fetch_prompt(
         gateway.fetch_listings(None, output).await?;
     }
     let (name, arguments) = (name.to_owned(), given);
-    let what = format!("Asking for {name}");
+    let what = format!("Getting {name}");
     let asking = gateway.ask(GetPrompt { name, arguments });
     output.with_progress(&what, asking).await
 }
 
-/// Shows each message under the role that is to say it. Its text is set in, so that none of its
-/// lines passes for the beginning of another message.
+/// Prints each message under its role. The text is indented so that no line of it looks like
+/// another message.
 fn for_people(result: &Value) -> String {
     let messages = result
         .get("messages")
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let said = messages.iter().map(|message| {
+    let texts = messages.iter().map(|message| {
         let role = to_one_line(get_str(message, "role").unwrap_or("unknown"));
         format!("{role}:\n{}", indent(&format_content(message)))
     });
     let shown: Vec<String> = get_str(result, "description")
         .map(to_one_line)
         .into_iter()
-        .chain(said)
+        .chain(texts)
         .collect();
     strip_controls(&if shown.is_empty() {
         format!("{result:#}")
@@ -164,7 +163,7 @@ fn for_people(result: &Value) -> String {
     })
 }
 
-/// Returns one block, or several as some servers send them.
+/// Formats one block, or several, as some servers send.
 fn format_content(message: &Value) -> String {
     match message.get("content") {
         Some(Value::Array(blocks)) => blocks
@@ -178,7 +177,7 @@ fn format_content(message: &Value) -> String {
 }
 
 fn indent(text: &str) -> String {
-    // Invisible characters are removed first, or they could break a line afterwards.
+    // Remove invisible characters first; some would break lines after indenting.
     let lines = strip_controls(text);
     lines
         .trim_end()
@@ -195,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_told_apart_whatever_is_in_them() {
+    fn text_cannot_imitate_another_message() {
         let check = |result: Value, expected: &str| assert_eq!(for_people(&result), expected);
         check(
             json!({

@@ -1,4 +1,4 @@
-//! `kitbag resources`: the resources of servers, listed and read in the same way as by any client.
+//! `kitbag resources`: lists and reads resources the same way a client does.
 
 use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -25,7 +25,7 @@ use crate::local::requests::{ListResources, ReadResource};
 use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::ResourceRow;
 
-/// Show the resources and templates a client sees, or read one.
+/// List the resources and templates a client sees, or read one.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -41,21 +41,21 @@ Examples:
   kitbag resources --server docs --json
   kitbag resources read file:///home/ann/notes.md
 
-In a template's URI, put a value in the place of what stands in braces.";
+In a template's URI, replace the parts in braces with values.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
     Read(ReadArguments),
 }
 
-/// Write what is in a resource to stdout or into a file.
+/// Write a resource to stdout or a file.
 #[derive(Debug, Args)]
 #[command(after_help = READ_EXAMPLES)]
 struct ReadArguments {
-    /// As `kitbag resources` shows it.
+    /// URI, as in `kitbag resources`.
     #[arg(add = ArgValueCandidates::new(completions::resources))]
     uri: String,
-    /// Write it into this file, to the letter.
+    /// Write the exact content to this file.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -68,8 +68,8 @@ Examples:
   kitbag resources read chart://sales/2026 --output sales.png
   kitbag resources read kitbag://server/docs/file:///readme.md --json
 
-At a terminal, what could steer it is left out of a text, and what is no text
-is not shown. A pipe and a file get everything as it is.";
+At a terminal, control characters are removed from text, and binary content is
+not shown. Pipes and files receive the exact content.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
@@ -116,9 +116,9 @@ fn cells(row: &ResourceRow) -> [String; 4] {
 async fn read_resource(wanted: &ReadArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let mut gateway =
         CommandGateway::join_or_open(wanted.join, &invocation.config()?, invocation).await?;
-    let asked = fetch_resource(&mut gateway, &wanted.uri, invocation.output).await;
+    let fetched = fetch_resource(&mut gateway, &wanted.uri, invocation.output).await;
     gateway.close().await;
-    let result = asked?;
+    let result = fetched?;
     match &wanted.output {
         Some(path) => save_to_file(&result, path, wanted, invocation.output),
         None if invocation.output.json => invocation.output.show(&result, |_| String::new()),
@@ -126,8 +126,7 @@ async fn read_resource(wanted: &ReadArguments, invocation: &Invocation) -> anyho
     }
 }
 
-/// Servers that have not been asked what they offer are asked only if no other server has the
-/// resource.
+/// Servers that were never listed are listed only if no other server has the resource.
 async fn fetch_resource(
     gateway: &mut CommandGateway,
     uri: &str,
@@ -148,7 +147,7 @@ async fn fetch_resource(
         .await
 }
 
-/// Writes the resource into a file that the person named.
+/// Writes the resource to the file of `--output`.
 fn save_to_file(
     result: &Value,
     path: &Path,
@@ -158,19 +157,18 @@ fn save_to_file(
     let parts = parse_parts(result)?;
     let [part] = parts.as_slice() else {
         return Err(anyhow!(
-            "`{}` has {} and fits no single file",
+            "`{}` has {} and cannot be written to a single file",
             wanted.uri,
             pluralize(parts.len(), "part")
         ))
         .advise(|| SEVERAL.to_owned());
     };
     let bytes = part.bytes();
-    fs::write(path, bytes)
-        .with_context(|| format!("the file {} cannot be written", path.display()))?;
-    let told = json!({ "uri": wanted.uri, "file": path, "bytes": bytes.len() });
-    output.show(&told, |_| {
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    let report = json!({ "uri": wanted.uri, "file": path, "bytes": bytes.len() });
+    output.show(&report, |_| {
         format!(
-            "Wrote {} into {}",
+            "Wrote {} to {}",
             pluralize(bytes.len(), "byte"),
             path.display()
         )
@@ -183,14 +181,14 @@ fn write_to_stdout(result: &Value, wanted: &ReadArguments) -> anyhow::Result<()>
         io::stdout().is_terminal(),
         &wanted.uri,
     )?;
-    // Colours of a text in a pipe are part of the text, so this writes to stdout itself.
+    // Colours in piped text are content, so this bypasses the styled stdout.
     let mut stdout = io::stdout().lock();
     stdout.write_all(&bytes)?;
     Ok(stdout.flush()?)
 }
 
-/// Returns the bytes for stdout: a single part as it is, unless it goes to a terminal; of several,
-/// the texts one below the other.
+/// Returns the bytes for stdout: a single part unchanged, unless stdout is a terminal; several text
+/// parts joined by line breaks.
 fn to_stdout_bytes(
     parts: &[ResourcePart],
     at_terminal: bool,
@@ -215,7 +213,7 @@ fn to_stdout_bytes(
     Ok(lines.into_bytes())
 }
 
-/// One part of a resource; a folder may have several parts.
+/// One part of a resource; a folder may have several.
 #[derive(Debug)]
 enum ResourcePart {
     Text(String),
@@ -250,24 +248,24 @@ fn parse_part(content: &Value) -> anyhow::Result<ResourcePart> {
         (None, Some(blob)) => {
             let bytes = BASE64
                 .decode(blob)
-                .context("the server sent bytes that are not Base64")?;
+                .context("the server sent invalid Base64")?;
             Ok(ResourcePart::Binary {
                 kind: get_str(content, "mimeType").map(str::to_owned),
                 bytes,
             })
         }
-        (None, None) => Err(anyhow!("the server sent neither text nor bytes"))
-            .advise(|| "see what it sent with --json".to_owned()),
+        (None, None) => Err(anyhow!("the server sent neither text nor binary content"))
+            .advise(|| "print the response with --json".to_owned()),
     }
 }
 
-/// Some servers leave out the padding.
+/// Some servers omit the padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Refuses a part that is no text, where only text can be shown.
+/// Returns the error for a binary part where only text can be printed.
 fn not_text_error<T>(part: &ResourcePart, parts: usize, uri: &str) -> anyhow::Result<T> {
     let kind = match part {
         ResourcePart::Binary {
@@ -277,22 +275,21 @@ fn not_text_error<T>(part: &ResourcePart, parts: usize, uri: &str) -> anyhow::Re
     };
     let size = pluralize(part.bytes().len(), "byte");
     let advice = if parts == 1 {
-        "write it into a file: --output FILE"
+        "write it to a file: --output FILE"
     } else {
         SEVERAL
     };
     Err(anyhow!("`{uri}` is not text ({kind}{size})")).advise(|| advice.to_owned())
 }
 
-const SEVERAL: &str = "see its parts with --json";
+const SEVERAL: &str = "print its parts with --json";
 
 #[cfg(test)]
 mod tests {
     use super::super::failure::CommandFailure;
     use super::*;
 
-    /// Checks what is shown of these contents at a terminal and elsewhere; or the reason why not,
-    /// with the advice.
+    /// Checks the output at a terminal and elsewhere; errors are compared with their remedy.
     #[track_caller]
     fn check(contents: &Value, terminal: Result<&str, &str>, elsewhere: Result<&[u8], &str>) {
         let shown = |at_terminal| {
@@ -317,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_gets_harmless_text_and_a_pipe_gets_everything() {
+    fn a_terminal_gets_stripped_text_and_a_pipe_gets_the_exact_bytes() {
         check(
             &json!([{ "text": "a\u{1b}[2Jb\n\n" }]),
             Ok("ab\n"),
@@ -326,20 +323,20 @@ mod tests {
         check(
             &json!([{ "blob": "AAE", "mimeType": "image/png" }]),
             Err(
-                "error: `x:y` is not text (image/png, 2 bytes)\n  try: write it into a file: --output FILE",
+                "error: `x:y` is not text (image/png, 2 bytes)\n  try: write it to a file: --output FILE",
             ),
             Ok(&[0, 1]),
         );
     }
 
     #[test]
-    fn several_parts_are_shown_if_all_of_them_are_text() {
+    fn several_parts_are_printed_if_all_are_text() {
         check(
             &json!([{ "text": "a" }, { "text": "b\n" }]),
             Ok("a\nb\n"),
             Ok(b"a\nb\n"),
         );
-        let refused = Err("error: `x:y` is not text (1 byte)\n  try: see its parts with --json");
+        let refused = Err("error: `x:y` is not text (1 byte)\n  try: print its parts with --json");
         check(
             &json!([{ "text": "a" }, { "blob": "AA==" }]),
             refused,
@@ -348,9 +345,9 @@ mod tests {
     }
 
     #[test]
-    fn contents_that_make_no_sense_are_told_as_the_servers_fault() {
+    fn invalid_contents_are_reported_as_the_servers_fault() {
         let refused = Err(
-            "error: the server sent neither text nor bytes\n  try: see what it sent with --json",
+            "error: the server sent neither text nor binary content\n  try: see what it sent with --json",
         );
         check(
             &json!([{ "uri": "x:y" }]),

@@ -1,4 +1,4 @@
-//! `kitbag run`: a program that calls tools, run in the same way as `run_code` runs it for a model.
+//! `kitbag run`: runs a program that calls tools the same way `run_code` does.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use crate::local::requests::CallAlwaysOnTool;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The file with the program, in JavaScript or TypeScript; - for stdin.
+    /// Program file in JavaScript or TypeScript; - for stdin.
     #[arg(value_name = "FILE")]
     file: String,
     #[command(flatten)]
@@ -27,9 +27,9 @@ Examples:
   kitbag run report.js
   echo 'return await search(\"read a file\")' | kitbag run -
 
-The program runs in the sandbox, under the rules for this machine, and calls
-freely only tools that read: `code_writes` in [policy] says what else it may
-call. The exit code is 1 when the program fails.";
+The program runs in the sandbox under the rules for this machine. By default it
+may call only tools that read; `code_writes` in [policy] allows others. The exit
+code is 1 if the program fails.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let code = read_text(&arguments.file)?;

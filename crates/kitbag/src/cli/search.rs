@@ -1,4 +1,4 @@
-//! `kitbag search`: the tools for an intent, and the reason for each of them.
+//! `kitbag search`: finds tools for a query and explains their scores.
 
 use kitbag_domain::WriteClass;
 use std::process::ExitCode;
@@ -15,35 +15,35 @@ use crate::local::requests::SearchTools;
 use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::search::{FoundPriors, FoundTool, SearchResult};
 
-/// Find the tools for what you want to do.
+/// Find tools by what you want to do.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Your intent, in your own words.
+    /// What you want to do, in your own words.
     #[arg(required = true)]
     intent: Vec<String>,
-    /// The number of tools to show, at most 20.
+    /// Maximum number of tools, at most 20.
     #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     top: u16,
-    /// Show what each score is made of, and how the tool has done.
+    /// Show the parts of each score and the tool's record.
     #[arg(long)]
     explain: bool,
-    /// Leave out tools that cost more per call, in US dollars.
+    /// Omit tools that cost more per call, in US dollars.
     #[arg(long, value_name = "USD")]
     max_cost: Option<f64>,
-    /// With --max-cost, keep tools whose cost is not known.
+    /// With --max-cost, keep tools of unknown cost.
     #[arg(long, requires = "max_cost")]
     unknown_cost: bool,
-    /// Leave out tools whose slowest calls (p99) take longer, in milliseconds.
+    /// Omit tools with a higher p99 latency, in milliseconds.
     #[arg(long, value_name = "MS")]
     max_latency: Option<f64>,
-    /// Only tools of this provider; may be given several times.
+    /// Only tools of this provider; repeatable.
     #[arg(long, value_name = "NAME")]
     provider: Vec<String>,
     /// Only tools with this tag.
     #[arg(long)]
     tag: Vec<String>,
-    /// Only tools that do this to the world: read, write, destructive or unknown.
+    /// Only tools with this effect: read, write, destructive or unknown.
     #[arg(long, value_name = "CLASS", value_parser = parse_write_class)]
     write_class: Vec<WriteClass>,
     #[command(flatten)]
@@ -98,7 +98,7 @@ fn print_result(searched: &SearchResult, explain: bool, output: Output) -> anyho
         output.note(&format!("Searched for: {corrected}"));
     }
     if searched.found.is_empty() && !output.json {
-        let nothing = "Nothing fits. See what there is: kitbag tools";
+        let nothing = "No matching tools. List all tools: kitbag tools";
         output.note(searched.doubt.as_deref().unwrap_or(nothing));
         return Ok(());
     }
@@ -143,7 +143,7 @@ fn format_plain(found: &[FoundTool]) -> String {
     )
 }
 
-/// Returns what the tool does, and the names under which other servers have the same tool.
+/// Describes the tool, and lists its names on other servers that have the same tool.
 fn describe_tool(found: &FoundTool) -> String {
     match found.also.as_slice() {
         [] => first_sentence(&found.description),
@@ -163,9 +163,9 @@ fn format_explained(found: &[FoundTool]) -> String {
         .join("\n")
 }
 
-/// The lessons that speak for a tool or against it, in one line.
+/// Formats the lessons for or against a tool in one line.
 fn format_votes(found: &FoundTool) -> Option<String> {
-    /// More lessons than this say the same again.
+    /// Further lessons repeat the first.
     const MOST: usize = 3;
     let lessons = found.neighbours.iter().take(MOST).map(|it| {
         let (id, signal, similarity) = (it.id, it.signal.as_str(), it.similarity);
@@ -202,7 +202,7 @@ fn format_scores(found: &[FoundTool]) -> String {
     )
 }
 
-/// The time of priors, if there are any.
+/// Formats the date of the priors, if any.
 fn as_of(priors: &FoundPriors) -> String {
     let is_known = priors.success_rate.is_some() || priors.p95_latency_ms.is_some();
     match is_known {
@@ -212,5 +212,5 @@ fn as_of(priors: &FoundPriors) -> String {
 }
 
 fn parse_write_class(text: &str) -> Result<WriteClass, String> {
-    WriteClass::parse(text).ok_or_else(|| "one of: read, write, destructive, unknown".to_owned())
+    WriteClass::parse(text).ok_or_else(|| "expected read, write, destructive or unknown".to_owned())
 }

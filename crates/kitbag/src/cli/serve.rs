@@ -1,4 +1,4 @@
-//! `kitbag serve`: serves clients over HTTP or on stdin and stdout.
+//! `kitbag serve`: serves clients over HTTP, or over stdin and stdout.
 
 use kitbag_config::Config;
 use kitbag_domain::Surface;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, BufReader};
 
 use super::next_steps::{first_steps, has_no_servers};
 use super::output::pluralize;
-use super::overriding::ServeOverrides;
+use super::overrides::ServeOverrides;
 use super::{Invocation, journal};
 use crate::local::gateway_connection::GatewayConnection;
 use crate::local::protocol::Want;
@@ -18,21 +18,21 @@ use crate::local::relay::{GatewayEnded, RelayEnd, relay};
 use crate::serving::{self, Banner, wait_for_signal};
 use kitbag_gateway::admin::app::App;
 
-/// Serve every configured server at one MCP endpoint.
+/// Serve all configured servers at one MCP endpoint.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Speak MCP on stdin and stdout instead of HTTP.
+    /// Speak MCP over stdin and stdout instead of HTTP.
     ///
-    /// If a gateway runs for the same user and configuration, the client is passed on to it, and
-    /// shares its servers with all others.
+    /// If a gateway is running for the same user and configuration, the client is relayed to it and
+    /// shares its servers.
     #[arg(long)]
     stdio: bool,
-    /// With --stdio, start servers of its own, also if a gateway runs that could be joined.
+    /// With --stdio, start separate servers instead of joining the running gateway.
     #[arg(long, requires = "stdio")]
     own: bool,
     #[command(flatten)]
-    overriding: ServeOverrides,
+    overrides: ServeOverrides,
 }
 
 const EXAMPLES: &str = "\
@@ -46,7 +46,7 @@ pub(super) async fn run(
     arguments: Arguments,
     mut invocation: Invocation,
 ) -> anyhow::Result<ExitCode> {
-    arguments.overriding.apply(&mut invocation.at.overrides);
+    arguments.overrides.apply(&mut invocation.at.overrides);
     if arguments.stdio {
         return Box::pin(serve_stdio(&arguments, &invocation)).await;
     }
@@ -67,15 +67,17 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Passes the client on to the gateway that runs, or serves it here.
+/// Relays the client to the running gateway, or serves it here.
 async fn serve_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
-    let surface = arguments.overriding.surface;
+    let surface = arguments.overrides.surface;
     if !arguments.own && !ServeOverrides::sets_address() {
         match relay_if_running(surface, invocation, &mut stdin).await? {
             Some(RelayEnd::ByClient) => return Ok(ExitCode::SUCCESS),
             Some(RelayEnd::ByGateway) => return Err(GatewayEnded.into()),
-            Some(RelayEnd::Unused) => tracing::info!("the gateway has ended; going on without it"),
+            Some(RelayEnd::Unused) => {
+                tracing::info!("the gateway has ended; continuing without it")
+            }
             None => {}
         }
     }
@@ -91,20 +93,19 @@ async fn serve_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns how serving through the gateway that runs ended, if there is one to join.
+/// Relays the client to the running gateway, if there is one, and returns how the relay ended.
 async fn relay_if_running(
     surface: Option<Surface>,
     invocation: &Invocation,
     stdin: &mut (impl AsyncRead + Unpin),
 ) -> anyhow::Result<Option<RelayEnd>> {
-    // A configuration that cannot be read now is the business of the gateway, which goes on with
-    // the one it has.
+    // An invalid configuration does not matter here: the running gateway keeps its last valid one.
     let config = invocation.config().ok();
     let want = Want::Stdio { surface };
     let Some(gateway) = GatewayConnection::find(&invocation.at, config.as_ref(), want).await else {
         return Ok(None);
     };
-    tracing::debug!("joined the gateway that runs");
+    tracing::debug!("joined the running gateway");
     let mut stdout = tokio::io::stdout();
     tokio::select! {
         ended = relay(gateway, stdin, &mut stdout) => Ok(Some(ended?)),
@@ -127,8 +128,8 @@ fn print_banner(banner: &Banner, config: &Config, invocation: &Invocation) {
         for_people(banner, config, &snippet, next.as_deref())
     });
     if let Err(error) = shown {
-        // The program that started us may have closed stdout; that is no reason not to serve.
-        tracing::debug!(%error, "the welcome could not be shown");
+        // The launching program may have closed stdout; serve anyway.
+        tracing::debug!(%error, "cannot print the banner");
     }
 }
 
@@ -154,8 +155,8 @@ fn for_people(
     };
     let next = next.map(|next| format!("{next}\n\n")).unwrap_or_default();
     format!(
-        "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Open:    {door}\n  Config:  {origin}\n\n\
-         {next}Paste into a client:\n\n{snippet:#}\n",
+        "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Access:  {door}\n  Config:  {origin}\n\n\
+         {next}Add to a client:\n\n{snippet:#}\n",
         endpoint = banner.endpoint,
     )
 }
@@ -165,17 +166,17 @@ fn describe_servers(banner: &Banner) -> String {
     match (banner.known, banner.asking) {
         (0, 0) => "none yet".to_owned(),
         (known, 0) => format!("{known} with {tools}"),
-        (0, asking) => format!("{asking}, being asked what they offer"),
+        (0, asking) => format!("{asking}, listing tools"),
         (known, asking) => {
             format!(
-                "{} ({known} known with {tools}, {asking} being asked)",
+                "{} ({known} known with {tools}, {asking} listing)",
                 known + asking
             )
         }
     }
 }
 
-/// Returns an entry that most clients understand; the person fills in the key.
+/// Returns an entry in the common client format; the user fills in the key.
 fn client_snippet(banner: &Banner, config: &Config) -> serde_json::Value {
     let mut server = json!({ "type": "http", "url": banner.endpoint });
     if !config.serve.allows_keyless() {
@@ -189,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_welcome_says_what_was_found() {
+    fn the_banner_counts_servers() {
         let check = |known, asking, tools, expected: &str| {
             assert_eq!(
                 describe_servers(&Banner {
@@ -203,7 +204,7 @@ mod tests {
         };
         check(0, 0, 0, "none yet");
         check(1, 0, 1, "1 with 1 tool");
-        check(0, 2, 0, "2, being asked what they offer");
-        check(5, 2, 61, "7 (5 known with 61 tools, 2 being asked)");
+        check(0, 2, 0, "2, listing tools");
+        check(5, 2, 61, "7 (5 known with 61 tools, 2 listing)");
     }
 }

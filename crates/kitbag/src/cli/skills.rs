@@ -1,4 +1,4 @@
-//! `kitbag skills`: the skills of servers, listed in the same way as by any client.
+//! `kitbag skills`: lists skills the same way a client does.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use super::listing::{ListArguments, OfferedRow, list};
 use super::output::format_table;
 use crate::local::requests::ListSkills;
 
-/// Show the skills a client sees.
+/// List the skills a client sees.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -27,7 +27,7 @@ Examples:
   kitbag skills --server docs --json
   kitbag resources read kitbag://server/docs/skill://git-workflow/SKILL.md
 
-A skill is read file by file with `kitbag resources read`.";
+Read the files of a skill with `kitbag resources read`.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     list::<SkillRow>(&arguments.listing, invocation).await?;

@@ -1,4 +1,4 @@
-//! `kitbag store`: moves everything that Kitbag keeps to another database, and backs it up.
+//! `kitbag store`: backs up, restores and migrates the store.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use crate::trail;
 use kitbag_gateway::secrets::vault::{key_from_environment, key_keeper, open_vault};
 use kitbag_gateway::state::store_address::{StoreConfigError, store_address};
 
-/// Move everything that Kitbag keeps to another database, or back it up.
+/// Back up, restore or migrate the store.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -34,39 +34,39 @@ Examples:
   kitbag store restore ~/kitbag-backup.db
   kitbag store migrate --to 'postgres://kitbag:${PGPASSWORD}@db.example/kitbag'
 
-An address is a path, or postgres://user@host/database. Variables of the
-environment in it are filled in.";
+An address is a path, or postgres://user@host/database. Environment variables
+in it are expanded.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Copy one store into another that is empty, or go on with a copy that was interrupted.
+    /// Copy a store into an empty one, or resume an interrupted copy.
     #[command(
         after_help = "Examples:\n  kitbag store migrate --to postgres://kitbag@db.example/kitbag\n  \
                       kitbag store migrate --from old.db --to new.db"
     )]
     Migrate {
-        /// The store to copy; the one in use if none is named.
+        /// Store to copy [default: the configured one].
         #[arg(long, value_name = "ADDRESS")]
         from: Option<String>,
-        /// The store to copy into.
+        /// Store to copy into.
         #[arg(long, value_name = "ADDRESS")]
         to: String,
     },
-    /// Write everything into one file, also while a gateway runs.
+    /// Back up the store to a file, even while a gateway runs.
     #[command(after_help = "Examples:\n  kitbag store backup ~/kitbag-backup.db")]
     Backup {
-        /// A file that does not exist yet.
+        /// Backup file; must not exist yet.
         file: PathBuf,
     },
-    /// Bring a backup back into a store that is empty.
+    /// Restore a backup into an empty store.
     #[command(
         after_help = "Examples:\n  kitbag store restore ~/kitbag-backup.db\n  \
                       kitbag store restore ~/kitbag-backup.db --to new.db"
     )]
     Restore {
-        /// A file that `kitbag store backup` wrote.
+        /// Backup file written by `kitbag store backup`.
         file: PathBuf,
-        /// The store to restore into; the one in use if none is named.
+        /// Store to restore into [default: the configured one].
         #[arg(long, value_name = "ADDRESS")]
         to: Option<String>,
     },
@@ -95,25 +95,25 @@ async fn migrate_store(
     reject_running_gateway(config, invocation).await?;
     let from = Store::open(parse_or_configured(from, config)?)
         .await
-        .context("the store to copy cannot be opened")?;
+        .context("cannot open the source store")?;
     let to = Store::open(parse_address(to, config)?)
         .await
-        .context("the store to copy into cannot be opened")?;
+        .context("cannot open the target store")?;
     let report = copy_with_progress(&from, &to, invocation).await?;
     move_secret_key(&from, &to, config).await?;
     record_copy(&to, from.place()).await?;
-    let told = (from.place().to_owned(), to.place().to_owned());
+    let addresses = (from.place().to_owned(), to.place().to_owned());
     from.close().await;
     to.close().await;
-    show_report(&report, &told, invocation)?;
+    show_report(&report, &addresses, invocation)?;
     invocation
         .output
-        .note("Use it from now on with `url` or `path` under [store], or with --store.");
+        .note("To use it, set `url` or `path` under [store], or pass --store.");
     Ok(())
 }
 
 async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
-    let store = open_store(config, "the store cannot be opened").await?;
+    let store = open_store(config, "cannot open the store").await?;
     let going_on = invocation.output.progress("Backing up");
     let done = store
         .back_up(file, |step| going_on.update(&format_progress(step)))
@@ -125,9 +125,9 @@ async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyho
     let result = json!({ "file": file, "secret_key": key });
     invocation
         .output
-        .show(&result, |_| format!("Everything is in {}", file.display()))?;
+        .show(&result, |_| format!("Backup written to {}", file.display()))?;
     invocation.output.note(&format!(
-        "Its secrets and logins open only with their key, which is not in it: {key}. Keep that, too, and apart."
+        "The key to its secrets and logins is not in the backup: {key}. Back it up separately."
     ));
     Ok(())
 }
@@ -139,31 +139,29 @@ async fn restore_backup(
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     if !file.is_file() {
-        return Err(anyhow!("there is no file {}", file.display()))
-            .advise(|| "name a file that `kitbag store backup` wrote".to_owned());
+        return Err(anyhow!("file not found: {}", file.display()))
+            .advise(|| "pass a file written by `kitbag store backup`".to_owned());
     }
     reject_running_gateway(config, invocation).await?;
-    let backup = Store::open(file)
-        .await
-        .context("the backup cannot be read")?;
+    let backup = Store::open(file).await.context("cannot read the backup")?;
     let to = Store::open(parse_or_configured(to, config)?)
         .await
-        .context("the store to restore into cannot be opened")?;
+        .context("cannot open the target store")?;
     let report = copy_with_progress(&backup, &to, invocation).await?;
     record_copy(&to, backup.place()).await?;
-    let told = (backup.place().to_owned(), to.place().to_owned());
+    let addresses = (backup.place().to_owned(), to.place().to_owned());
     backup.close().await;
     to.close().await;
-    show_report(&report, &told, invocation)
+    show_report(&report, &addresses, invocation)
 }
 
-/// The copy would miss everything that a gateway writes while its store is copied.
+/// The copy would miss writes by a running gateway.
 async fn reject_running_gateway(config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
     match join_gateway(&invocation.at, Some(config), Want::Ask).await {
         JoinOutcome::Nothing => Ok(()),
         JoinOutcome::Joined(_) | JoinOutcome::Refused { .. } => {
-            Err(anyhow!("a gateway of this configuration runs"))
-                .advise(|| "end it first, and start it again on the new store".to_owned())
+            Err(anyhow!("a gateway is running for this configuration"))
+                .advise(|| "stop it first, then start it with the new store".to_owned())
         }
     }
 }
@@ -179,8 +177,8 @@ async fn copy_with_progress(
     Ok(report?)
 }
 
-/// The key that secrets are encrypted under is in no store; with a file or a keyring it belongs to
-/// one.
+/// Moves the encryption key of the secrets, which is not in the store: a key file or keyring entry
+/// belongs to one store.
 async fn move_secret_key(from: &Store, to: &Store, config: &Config) -> anyhow::Result<()> {
     if key_from_environment()?.is_some() {
         return Ok(());
@@ -189,7 +187,7 @@ async fn move_secret_key(from: &Store, to: &Store, config: &Config) -> anyhow::R
     open_vault(config.secret_key, from)?
         .copy_key_to(&*target)
         .await
-        .context("everything was copied but the key of the secrets")?;
+        .context("copied everything except the key to the secrets")?;
     Ok(())
 }
 
@@ -236,7 +234,7 @@ fn show_report(
 fn format_report(report: &CopyReport, from: &str, to: &str) -> String {
     let total: u64 = report.tables.iter().map(|(_, rows)| rows).sum();
     let resumed = if report.resumed {
-        "An earlier copy was gone on with. "
+        "Resumed an earlier copy. "
     } else {
         ""
     };
@@ -246,7 +244,5 @@ fn format_report(report: &CopyReport, from: &str, to: &str) -> String {
         .map(|(table, rows)| [(*table).to_owned(), rows.to_string()]);
     let rows = format_table(["TABLE", "ROWS"], rows);
     let total = pluralize(usize::try_from(total).unwrap_or(usize::MAX), "row");
-    format!(
-        "{resumed}Copied {total} from {from} to {to}, and counted them on both sides.\n\n{rows}"
-    )
+    format!("{resumed}Copied {total} from {from} to {to}; counts match.\n\n{rows}")
 }

@@ -1,4 +1,4 @@
-//! `kitbag trust`: the person says yes to the servers a project brings along, and takes that back.
+//! `kitbag trust`: grants and withdraws trust in the servers of a project file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ use crate::cli::open_store::open_store;
 use crate::trail;
 use kitbag_launch_review::{Review, ReviewSource};
 
-/// Put the servers of a project's kitbag.toml in force.
+/// Trust the servers in a project's kitbag.toml.
 ///
-/// A project's file came along with its folder, so nothing in it runs before you say yes. It adds
-/// servers while Kitbag is used in that folder, and nothing else: no rules, no addresses, and none of
-/// your secrets and variables but those you grant. What it would run is shown first. When the file
-/// changes, it is out of force until you have looked at it again.
+/// Nothing in a project's file runs before you trust it. It can add servers while Kitbag is used in
+/// that folder, and nothing else: no rules, no addresses, and only those of your secrets and
+/// variables that you grant. You see the commands it would run before you confirm. When the file
+/// changes, it is inactive until you trust it again.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -43,33 +43,33 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show the projects you trust, and what each may be handed.
+    /// List trusted projects and what each is granted.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag trust list\n  kitbag trust list --json"
     )]
     List,
-    /// Take back your trust in a project.
+    /// Withdraw trust in a project.
     #[command(
         after_help = "Examples:\n  kitbag trust withdraw\n  kitbag trust withdraw ~/code/shop/kitbag.toml"
     )]
     Withdraw {
-        /// Its folder or its file; the current directory unless named.
+        /// Project folder or file [default: the current directory].
         path: Option<PathBuf>,
     },
 }
 
 #[derive(Debug, Args)]
 struct TrustingArguments {
-    /// The project's folder or its file; the current directory unless named.
+    /// Project folder or file [default: the current directory].
     path: Option<PathBuf>,
-    /// A secret of yours that its servers may be handed.
+    /// Secret to grant to its servers.
     #[arg(long, value_name = "NAME")]
     grant_secret: Vec<String>,
-    /// An environment variable of yours that its servers may be handed.
+    /// Environment variable to grant to its servers.
     #[arg(long, value_name = "NAME")]
     grant_variable: Vec<String>,
-    /// Say yes without being asked.
+    /// Trust without asking.
     #[arg(long, short)]
     yes: bool,
 }
@@ -91,7 +91,7 @@ async fn trust_project(
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let path = existing_file(arguments.path.as_deref(), invocation)?;
-    let file = ProjectFile::load(&path, &invocation.at).context("this file cannot be trusted")?;
+    let file = ProjectFile::load(&path, &invocation.at).context("cannot trust this file")?;
     let trust = Trust {
         path: path.clone(),
         hash: file.hash.clone(),
@@ -115,13 +115,10 @@ async fn trust_project(
     let in_force = servers.filter(|spec| is_satisfied(spec, &trust)).count();
     trust_file(invocation)?.add(trust)?;
     record_change(Action::ProjectTrusted, &path, invocation).await?;
-    let told = json!({ "path": path, "servers": in_force, "not_granted": refused });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "path": path, "servers": in_force, "not_granted": refused });
+    invocation.output.show(&report, |_| {
         let servers = pluralize(in_force, "server");
-        format!(
-            "{} is trusted as it is now: {servers} in force in its folder",
-            path.display()
-        )
+        format!("Trusted {}: {servers} active in its folder", path.display())
     })?;
     for variable in &refused {
         invocation
@@ -131,12 +128,12 @@ async fn trust_project(
     Ok(())
 }
 
-/// True if the trust grants everything that the server asks for.
+/// True if all variables and secrets that the server needs are granted.
 fn is_satisfied(spec: &ServerSpec, trust: &Trust) -> bool {
     spec.variables().iter().all(|name| trust.grants(name))
 }
 
-/// Returns every server in the file, as it would run.
+/// Reviews every server in the file.
 fn review_servers(file: &ProjectFile, path: &Path) -> Vec<Review> {
     let project = path.parent().unwrap_or(path).to_owned();
     let origin = ReviewSource::ProjectFile {
@@ -165,26 +162,23 @@ fn list_trusted(invocation: &Invocation) -> anyhow::Result<()> {
         })
         .collect();
     if all.is_empty() {
-        invocation.output.note("You trust no project.");
+        invocation.output.note("No trusted projects.");
     }
     if all.is_empty() && !invocation.output.json {
         return Ok(());
     }
     invocation.output.show(&rows, |_| {
-        format_table(
-            ["FILE", "STATE", "MAY HAVE", "SINCE"],
-            all.iter().map(cells),
-        )
+        format_table(["FILE", "STATE", "GRANTED", "SINCE"], all.iter().map(cells))
     })
 }
 
 async fn withdraw_trust(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<()> {
     let named = named_file(path, invocation);
-    // A project that was deleted can still be taken off the list.
+    // The folder may have been deleted since.
     let path = fs::canonicalize(&named).unwrap_or(named);
     if !trust_file(invocation)?.withdraw(&path)? {
-        return Err(anyhow!("{} was not trusted", path.display()))
-            .advise(|| "see which are: kitbag trust list".to_owned());
+        return Err(anyhow!("{} is not trusted", path.display()))
+            .advise(|| "list trusted projects: kitbag trust list".to_owned());
     }
     record_change(Action::ProjectWithdrawn, &path, invocation).await?;
     invocation.output.show(&json!({ "path": path }), |_| {
@@ -193,7 +187,7 @@ async fn withdraw_trust(path: Option<&Path>, invocation: &Invocation) -> anyhow:
 }
 
 async fn record_change(action: Action, path: &Path, invocation: &Invocation) -> anyhow::Result<()> {
-    let store = open_store(&invocation.at.load()?, "the audit cannot be reached").await?;
+    let store = open_store(&invocation.at.load()?, "cannot open the audit log").await?;
     let event = trail::change_event(&trail::typed_verb(), action, &path.display().to_string());
     let recorded = trail::record_event(&store, event).await;
     store.close().await;
@@ -212,11 +206,11 @@ fn trust_file(invocation: &Invocation) -> anyhow::Result<TrustFile> {
 fn existing_file(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<PathBuf> {
     let named = named_file(path, invocation);
     fs::canonicalize(&named)
-        .with_context(|| format!("there is no {}", named.display()))
-        .advise(|| "name the folder of a project that has a kitbag.toml".to_owned())
+        .with_context(|| format!("cannot find {}", named.display()))
+        .advise(|| "pass a project folder that contains a kitbag.toml".to_owned())
 }
 
-/// A folder stands for the file in it.
+/// Maps a folder to its kitbag.toml.
 fn named_file(path: Option<&Path>, invocation: &Invocation) -> PathBuf {
     let cwd = &invocation.at.environment.cwd;
     let named = path.map_or(cwd.clone(), |path| cwd.join(path));
@@ -234,13 +228,13 @@ fn is_current(trust: &Trust) -> bool {
 fn cells(trust: &Trust) -> [String; 4] {
     let state = match trust.path.is_file() {
         false => "gone",
-        true if is_current(trust) => "in force",
-        true => "changed, not in force",
+        true if is_current(trust) => "active",
+        true => "changed, inactive",
     };
     let secrets = trust.secrets.iter().map(|name| format!("secret {name}"));
     let granted: Vec<_> = secrets.chain(trust.variables.iter().cloned()).collect();
     let granted = if granted.is_empty() {
-        "nothing of yours".to_owned()
+        "nothing".to_owned()
     } else {
         granted.join(", ")
     };
@@ -255,7 +249,5 @@ fn cells(trust: &Trust) -> [String; 4] {
 fn describe_not_granted(variable: &str, path: &Path) -> String {
     let (what, flag) = (describe_variable(variable), grant_flag(variable));
     let path = path.display();
-    format!(
-        "it asks for {what}, which it does not get\n  try: kitbag trust {path} {flag}, if you mean to"
-    )
+    format!("it needs {what}, which is not granted\n  try: kitbag trust {path} {flag}")
 }

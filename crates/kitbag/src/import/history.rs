@@ -43,12 +43,12 @@ impl ImportHistory {
     pub(super) fn open(data_dir: &Path) -> Self {
         match fs::read_to_string(history_path(data_dir)) {
             Ok(text) => serde_json::from_str(&text).unwrap_or_else(|error| {
-                tracing::warn!(%error, "the import history cannot be read");
+                tracing::warn!(%error, "cannot read the import history");
                 Self::default()
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
             Err(error) => {
-                tracing::warn!(%error, "the import history cannot be read");
+                tracing::warn!(%error, "cannot read the import history");
                 Self::default()
             }
         }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_file_did_not_have_before_is_new_also_after_a_restart() {
+    fn only_servers_added_since_the_last_import_are_new() {
         let folder = tempfile::tempdir().unwrap();
         let mut history = ImportHistory::open(folder.path());
         let mut see = |text: &str| {

@@ -66,7 +66,7 @@ pub(crate) async fn import_additions(
     let (here, _) = split_by_project(found, &directories);
     let mut plan = ImportPlan::for_additions(here, at)
         .await
-        .context("the servers cannot be imported")?;
+        .context("cannot import the servers")?;
     plan.apply(at).await?;
     Ok(plan)
 }

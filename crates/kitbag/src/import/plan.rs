@@ -211,7 +211,7 @@ impl ImportPlan {
             });
         // The servers are imported even if the history cannot be saved.
         if let Err(error) = self.memory.save(&self.data_dir) {
-            tracing::warn!(%error, "the import history cannot be saved");
+            tracing::warn!(%error, "cannot save the import history");
         }
     }
 

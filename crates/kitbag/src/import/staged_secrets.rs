@@ -32,7 +32,7 @@ impl StagedSecrets {
         }
         let store = Store::open(store_address(config)?)
             .await
-            .context("the stored secrets cannot be read")?;
+            .context("cannot read the stored secrets")?;
         let vault = open_vault(config.secret_key, &store)?;
         let names = vault
             .list_secrets()
@@ -110,7 +110,7 @@ impl StagedSecrets {
         }
         let store = Store::open(store)
             .await
-            .context("the secrets cannot be stored")?;
+            .context("cannot store the secrets")?;
         let vault = open_vault(key, &store)?;
         for (name, value) in &self.staged {
             vault.put_secret(name, &Secret::new(value), now()).await?;

@@ -73,7 +73,7 @@ async fn accept_hello(hello: Hello, fresh: &Freshness) -> Result<Want, String> {
     match differing.as_slice() {
         [] => Ok(hello.want),
         names => Err(format!(
-            "the running gateway has other values for {}",
+            "the running gateway has different values for {}",
             names.join(", ")
         )),
     }
@@ -98,7 +98,7 @@ async fn serve_requests(
         };
         let answer = match (read, serde_json::from_slice(&line)) {
             (Line::End, _) => return Ok(()),
-            (Line::Truncated, _) => Err(anyhow::anyhow!("the request has more than {max} bytes")),
+            (Line::Truncated, _) => Err(anyhow::anyhow!("the request is larger than {max} bytes")),
             (Line::Whole, Err(error)) => Err(error.into()),
             (Line::Whole, Ok(request)) => {
                 match answer_request(service, request, reader, writer).await? {

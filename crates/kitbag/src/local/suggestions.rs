@@ -47,7 +47,7 @@ pub(super) fn suggest_names(
     match answer {
         Err(error) if is_unknown(&error) => {
             Err(error).advise(|| match similar_names(name, &known()).as_slice() {
-                [] => format!("see which there are with `{list}`"),
+                [] => format!("list them with `{list}`"),
                 similar => format!("did you mean {}?", similar.join(" or ")),
             })
         }

@@ -1,4 +1,4 @@
-//! `kitbag tools check`: each check finds what was planted, and nothing in the catalog of this repository.
+//! `kitbag tools check`: each check finds planted mistakes, and nothing in this repository's catalog.
 
 use kitbag_testkit::home::{CONFIG, CommandOutcome, Home};
 use serde_json::json;
@@ -54,7 +54,7 @@ const TOOL: &str = "cat/tools/ticket.toml";
 const PAGE: &str = "docs/tools/ticket.md";
 const DATA: &str = "cat/data/models.toml";
 
-/// A whole catalog of one tool, in which nothing is wrong.
+/// A whole catalog of one tool without mistakes.
 fn sound() -> Home {
     let home = Home::new();
     home.write(TOOL, TICKET);
@@ -64,7 +64,7 @@ fn sound() -> Home {
     home
 }
 
-/// Plants a mistake, and holds the one line that the check tells against what is expected.
+/// Plants a mistake and compares the first line of the report.
 #[track_caller]
 fn finds(check: &str, file: &str, from: &str, to: &str, expected: &str) {
     let home = sound();
@@ -76,7 +76,7 @@ fn finds(check: &str, file: &str, from: &str, to: &str, expected: &str) {
     assert_eq!(code, Some(1), "{check}: {stdout}");
     assert!(told[0].starts_with(expected), "{check}: {stdout}");
     assert!(told[0].contains(" => "), "{check} has no advice: {stdout}");
-    assert!(told[1].ends_with("1 thing is wrong."), "{check}: {stdout}");
+    assert!(told[1].ends_with("1 problem."), "{check}: {stdout}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_sound_catalog_and_that_of_this_repository_pass_and_say_what_was_checked() {
         "{told}"
     );
     let catalog = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog");
-    // The day on which the newest rows of dated data were written.
+    // The newest rows of dated data are from this day.
     let told = Home::new().json(&["tools", "check", catalog, "--on", "2026-11-16"]);
     assert_eq!(told["findings"], json!([]));
     assert_eq!(told["checks"].as_array().unwrap().len(), 12, "{told:#}");
@@ -150,7 +150,7 @@ fn a_tool_that_its_intents_do_not_find_is_told_with_those_that_came_instead() {
         "tools", "check", "cat", "--among", "others", "--only", "intents",
     ]);
     assert_eq!(told.code, Some(1));
-    let expected = "cat/tools/ticket.toml:7: check intents: `ticket` is not among the first three for \"resize a photo\"; \
+    let expected = "cat/tools/ticket.toml:7: check intents: `ticket` is not among the top three for \"resize a photo\"; found \
                     `resize`, ";
     assert!(told.stdout.starts_with(expected), "{}", told.stdout);
 }
@@ -173,7 +173,7 @@ fn a_directory_of_ones_own_stands_beside_the_built_in_tools() {
         told.stdout
     );
     let told = home.fails(&["tools", "check", "elsewhere"]);
-    assert!(told.contains("there is nothing at elsewhere"), "{told}");
+    assert!(told.contains("elsewhere does not exist"), "{told}");
     let told = home.run(&["tools", "check", "mine", "--only", "99"]);
     assert_eq!(told.code, Some(2), "{}", told.stderr);
     assert!(

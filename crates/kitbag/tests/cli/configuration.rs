@@ -1,4 +1,4 @@
-//! The configuration, the data directory and the flags as the verbs read them.
+//! How verbs read the configuration, the data directory and flags.
 
 use std::fs;
 
@@ -77,7 +77,7 @@ fn an_address_that_cannot_be_served_is_explained() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let told = home.fails(&["serve", "--bind", &taken.local_addr().unwrap().to_string()]);
     assert!(
-        told.contains("try: perhaps `kitbag serve` is running already"),
+        told.contains("try: `kitbag serve` may already be running"),
         "{told}"
     );
     let told = home.fails(&["serve", "--require-key"]);

@@ -1,4 +1,4 @@
-//! `kitbag context`: facts from files, shown and forgotten.
+//! `kitbag context`: importing, listing and deleting facts.
 
 use kitbag_testkit::home::Home;
 
@@ -19,14 +19,14 @@ fn facts_are_taken_in_replaced_listed_and_forgotten_and_that_is_on_record() {
     let home = Home::new();
     home.write("facts.jsonl", FACTS);
     let told = home.run(&["context", "import", "facts.jsonl", "--tenant", "acme"]);
-    assert_eq!(told.stdout.trim(), "Took in 2 facts");
+    assert_eq!(told.stdout.trim(), "Imported 2 facts");
     assert!(
         told.stderr.contains("`enabled = true` under [context]"),
         "{}",
         told.stderr
     );
     let again = home.ok(&["context", "import", "facts.jsonl", "--tenant", "acme"]);
-    assert_eq!(again.trim(), "Took in 0 facts; 2 were there already");
+    assert_eq!(again.trim(), "Imported 0 facts; 2 already known");
     home.ok(&["context", "import", "facts.jsonl", "--all-tenants"]);
     assert_eq!(objects(&home, &[]), "900 Berlin 900 Berlin");
     assert_eq!(
@@ -45,7 +45,7 @@ fn facts_are_taken_in_replaced_listed_and_forgotten_and_that_is_on_record() {
         "--replace",
         "CRM",
     ];
-    assert_eq!(home.ok(&replace).trim(), "Took in 1 fact; 1 made room");
+    assert_eq!(home.ok(&replace).trim(), "Imported 1 fact; 1 replaced");
     assert_eq!(objects(&home, &["--tenant", "acme"]), "Berlin 950");
 
     home.write("bad.jsonl", &FACTS.replace("\"Wiki\"", "7"));
@@ -56,7 +56,7 @@ fn facts_are_taken_in_replaced_listed_and_forgotten_and_that_is_on_record() {
     let unnamed = home.fails(&["context", "forget"]);
     assert!(unnamed.contains("name a source"), "{unnamed}");
     let forgotten = home.ok(&["context", "forget", "--source", "Wiki"]);
-    assert_eq!(forgotten.trim(), "Forgot 2 facts");
+    assert_eq!(forgotten.trim(), "Deleted 2 facts");
     assert_eq!(objects(&home, &[]), "900 950");
     let audit = home.ok(&["audit", "--event", "facts_forgotten"]);
     assert!(audit.contains("source Wiki"), "{audit}");

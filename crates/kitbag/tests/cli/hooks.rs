@@ -1,4 +1,4 @@
-//! `kitbag install --hook` and `uninstall`, in the files of the clients that have hooks for prompts.
+//! `kitbag install --hook` and `uninstall` in clients that have prompt hooks.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn text(home: &Home, path: &str) -> String {
     fs::read_to_string(home.path(path)).expect("the file is there")
 }
 
-/// The commands in the hooks of a file, which has comments.
+/// The hook commands in a file that may contain comments.
 fn commands(text: &str) -> Vec<&str> {
     let parts = text.split("\"command\": \"").skip(1);
     parts.filter_map(|part| part.split('"').next()).collect()
@@ -41,7 +41,7 @@ fn a_hook_is_put_into_the_clients_own_file_and_leaves_it_as_it_was() {
             .filter(|it| it.contains(&ours))
             .count();
         assert_eq!(count, 1, "{hooked}");
-        // An installation without the flag keeps a hook that is there.
+        // An installation without the flag keeps an existing hook.
         for again in [&with_hook[..], &install[..]] {
             assert_eq!(home.json(again)["changed"], false, "{client}");
             assert_eq!(text(&home, path), hooked);

@@ -4,7 +4,7 @@
 //! - [`servers`]: `kitbag servers`
 //! - [`tools`]: `kitbag tools`, `kitbag tools show` and `kitbag call`
 //! - [`keys_and_secrets`]: `kitbag key` and `kitbag secret`
-//! - [`check`]: `kitbag tools check`; [`openapi`]: `kitbag openapi`
+//! - [`check`]: `kitbag tools check`; [`openapi`]: `kitbag tools import`
 //! - [`templates`]: `kitbag templates`
 //! - [`context`]: `kitbag context`
 //! - [`hooks`]: `kitbag install --hook`

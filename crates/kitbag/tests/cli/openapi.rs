@@ -1,4 +1,4 @@
-//! `kitbag tools import`: files are made, checked, never written over unasked, and what is left to do is told.
+//! `kitbag tools import`: generates and checks files, overwrites none unasked, and prints the next steps.
 
 use kitbag_testkit::home::Home;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn a_document_becomes_files_that_pass_the_checks_and_the_person_is_told_what_is_
     home.write("spec.json", &document().to_string());
     let told = home.ok(&["tools", "import", "spec.json", "--dry-run"]);
     assert!(
-        told.contains("Would make 2 files in tools; skipped 0 operations."),
+        told.contains("Would generate 2 files in tools; skipped 0 operations."),
         "{told}"
     );
     assert!(!home.path("tools").exists());
@@ -38,9 +38,9 @@ fn a_document_becomes_files_that_pass_the_checks_and_the_person_is_told_what_is_
     let told = home.ok(&["tools", "import", "spec.json"]);
     for text in [
         "tools/pet-shop-get-pet.toml",
-        "Made 2 files in tools",
+        "Generated 2 files in tools",
         "2 intents among 28 tools",
-        "nothing is wrong.",
+        "no problems.",
         "Next: kitbag secret set pet-shop token",
         "under [catalog]: directories = [",
     ] {
@@ -48,7 +48,7 @@ fn a_document_becomes_files_that_pass_the_checks_and_the_person_is_told_what_is_
     }
     let told = home.fails(&["tools", "import", "spec.json"]);
     assert!(
-        told.contains("tools/pet-shop-get-pet.toml is there already"),
+        told.contains("tools/pet-shop-get-pet.toml already exists"),
         "{told}"
     );
     let only = [
@@ -74,11 +74,8 @@ fn a_document_that_cannot_be_used_or_reached_is_told_with_advice() {
     home.write("old.json", r#"{ "swagger": "2.0" }"#);
     for (spec, expected) in [
         ("old.json", "this is OpenAPI 2.0"),
-        ("absent.yaml", "absent.yaml cannot be read"),
-        (
-            "http://pets.example/openapi.json",
-            "is not reached by https",
-        ),
+        ("absent.yaml", "cannot read absent.yaml"),
+        ("http://pets.example/openapi.json", "does not use https"),
         (
             "https://127.0.0.1/openapi.json",
             "`127.0.0.1` may not be called",
@@ -108,9 +105,9 @@ fn an_api_of_the_own_network_is_imported_and_one_entry_of_the_configuration_perm
     );
     assert!(!home.path("tools").exists());
     let told = home.ok(&[&server[..], &["--allow-private"]].concat());
-    let expected = "Next: add to the configuration, once for all these files:\n  [endpoints.\"pet-shop-*\"]\n  \
+    let expected = "Next: add to the configuration, once for all of these files:\n  [endpoints.\"pet-shop-*\"]\n  \
                     url = \"http://127.0.0.1:8000/v1\"\n  allow_private = true\n";
-    for text in ["Made 2 files in tools", "nothing is wrong.", expected] {
+    for text in ["Generated 2 files in tools", "no problems.", expected] {
         assert!(told.contains(text), "no {text}: {told}");
     }
 }
@@ -136,7 +133,7 @@ fn a_document_of_which_nothing_can_be_imported_is_an_error_with_the_reason() {
             "{told}"
         );
         assert!(
-            !told.contains("nothing is wrong") && !told.contains("Next"),
+            !told.contains("no problems") && !told.contains("Next"),
             "{told}"
         );
         assert!(!home.path("tools").exists());

@@ -1,4 +1,4 @@
-//! `kitbag servers`: adding, trying out, listing, renaming and removing servers.
+//! `kitbag servers`: adding, testing, listing, renaming and removing servers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use kitbag_testkit::programs::testbed;
 #[test]
 fn a_server_is_added_listed_and_removed() {
     let home = Home::new();
-    let built_in = json!({ "name": "agents", "enabled": true, "transport": "built-in", "target": "what coding agents can do" });
+    let built_in = json!({ "name": "agents", "enabled": true, "transport": "built-in", "target": "capabilities of coding agents" });
     assert_eq!(home.json(&["servers", "list"]), json!([built_in]));
     let add = |words: &[&str]| home.ok(&[&["servers", "add", "--no-test"], words].concat());
     add(&[
@@ -88,7 +88,7 @@ fn a_new_server_is_tried_out_and_its_tools_are_there_at_once() {
     assert!(home.ok(&["call", "bed__echo", "message=hi"]).contains("hi"));
     assert_eq!(home.run(&["call", "bed__echo", "message=hi"]).stderr, "");
 
-    // A list of one server's tools says nothing of another server.
+    // Listing one server's tools leaves other servers alone.
     home.ok(&[
         "servers",
         "add",
@@ -170,7 +170,7 @@ fn a_server_that_contradicts_itself_or_another_is_not_added() {
 
     let told = home.fails(&["servers", "add", "time", "--", "npx"]);
     assert!(
-        told.contains("there is a server `time` already") && told.contains("--force"),
+        told.contains("server `time` already exists") && told.contains("--force"),
         "{told}"
     );
     let told = home.fails(&["servers", "add", "git", "npx"]);
@@ -214,12 +214,12 @@ fn an_unknown_server_is_refused_with_a_suggestion() {
     let told = home.fails(&["servers", "remove", "githb"]);
     assert_eq!(
         told,
-        "error: there is no server `githb`\n  try: did you mean `github`?\n"
+        "error: no server `githb`\n  try: did you mean `github`?\n"
     );
     assert_eq!(home.fails(&["tools", "--server", "githb"]), told);
     let told = home.fails(&["logs", "zzz", "--json"]);
     let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(told["error"], "there is no server `zzz`");
+    assert_eq!(told["error"], "no server `zzz`");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_server_is_shown_switched_off_and_on_and_renamed() {
     );
     assert!(
         home.ok(&["servers", "show", "time"])
-            .contains("not asked yet")
+            .contains("not listed yet")
     );
     home.ok(&["servers", "disable", "time"]);
     assert!(
@@ -245,10 +245,7 @@ fn a_server_is_shown_switched_off_and_on_and_renamed() {
             .contains("enabled = false")
     );
     assert!(home.ok(&["servers", "disable", "time"]).contains("already"));
-    assert!(
-        home.ok(&["servers", "show", "time"])
-            .contains("switched off")
-    );
+    assert!(home.ok(&["servers", "show", "time"]).contains("disabled"));
     home.ok(&["servers", "enable", "time"]);
     home.ok(&["servers", "rename", "time", "clock"]);
     let text = fs::read_to_string(home.config()).unwrap();
@@ -258,10 +255,10 @@ fn a_server_is_shown_switched_off_and_on_and_renamed() {
     );
     assert!(
         home.fails(&["servers", "disable", "time"])
-            .contains("there is no server `time`")
+            .contains("no server `time`")
     );
     assert!(
         home.fails(&["servers", "rename", "clock", "agents"])
-            .contains("is taken")
+            .contains("already exists")
     );
 }

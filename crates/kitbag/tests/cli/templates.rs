@@ -1,4 +1,4 @@
-//! `kitbag templates`: all origins, decisions that last, and files.
+//! `kitbag templates`: templates of all origins, decisions, and files.
 
 use std::fs;
 
@@ -61,14 +61,14 @@ fn templates_of_every_origin_are_listed_and_a_bad_file_is_told_with_its_line() {
     for text in [
         "github.get_repository",
         "count stars of {repository}",
-        "(string, needed) Owner and name.",
+        "(string, required) Owner and name.",
         "return stars;",
     ] {
         assert!(shown.contains(text), "no {text}: {shown}");
     }
     let told = home.fails(&["templates", "remove", "count_stars"]);
     assert!(
-        told.contains("not learned but own") && told.contains("change its file"),
+        told.contains("not learned; its origin is own") && told.contains("change its file"),
         "{told}"
     );
     let told = home.fails(&["templates", "show", "nothing"]);
@@ -89,7 +89,7 @@ fn an_imported_template_waits_for_approval_and_goes_out_as_it_came() {
     assert_eq!(state_of(&home), "candidate");
     let told = home.fails(&["templates", "import", file, "--tenant", "acme"]);
     assert!(
-        told.contains("there is a template `count_stars` already"),
+        told.contains("template `count_stars` already exists"),
         "{told}"
     );
 
@@ -114,7 +114,7 @@ fn an_imported_template_waits_for_approval_and_goes_out_as_it_came() {
         out,
     ];
     home.ok(&export);
-    assert!(home.fails(&export).contains("cannot be written"));
+    assert!(home.fails(&export).contains("cannot write"));
     let (before, after): (toml::Table, toml::Table) = (
         OWN.parse().unwrap(),
         fs::read_to_string(out).unwrap().parse().unwrap(),

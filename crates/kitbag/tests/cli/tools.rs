@@ -58,7 +58,7 @@ fn a_tool_is_described_with_its_parameters_and_a_search_without_a_match_says_so(
     let told = home.ok(&["tools", "show", "agents__lookup_capability"]);
     assert!(
         told.contains("PARAMETER")
-            && told.contains("Call it: kitbag call agents__lookup_capability"),
+            && told.contains("To call it: kitbag call agents__lookup_capability"),
         "{told}"
     );
     let definition = home.json(&["tools", "show", "agents__lookup_capability"]);
@@ -71,7 +71,7 @@ fn a_tool_is_described_with_its_parameters_and_a_search_without_a_match_says_so(
     let told = home.run(&["tools", "zzzz"]);
     assert!(
         told.stderr
-            .contains("`zzzz` is in the name or description of none"),
+            .contains("`zzzz` occurs in the name or description of none"),
         "{}",
         told.stderr
     );

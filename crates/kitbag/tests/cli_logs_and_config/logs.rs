@@ -1,4 +1,4 @@
-//! What servers and the gateway write down, and that no secret is among it.
+//! Logs of servers and the gateway, and that they contain no secrets.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -67,7 +67,7 @@ fn the_logs_of_all_are_told_as_one_story_and_followed() {
     let told = home.fails(&["logs", "gitt"]);
     assert_eq!(
         told,
-        "error: there is no server `gitt`\n  try: did you mean `git`?\n"
+        "error: no server `gitt`\n  try: did you mean `git`?\n"
     );
 
     let mut child = home
@@ -113,7 +113,7 @@ fn no_message_looks_like_a_line_of_another() {
 #[test]
 fn a_server_and_the_gateway_are_heard_and_no_secret_with_them() {
     let home = Home::new();
-    // What the server logs over MCP is a secret here, so that one of those is planted there too.
+    // Everything the server logs over MCP is planted as a secret here.
     let secrets = [
         "env-s3cret-1",
         "store-s3cret-2",

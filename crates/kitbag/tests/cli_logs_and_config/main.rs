@@ -1,9 +1,9 @@
-//! The commands that show the configuration in force and the logs, and keep secrets out of both.
+//! Commands that show the effective configuration and the logs, and keep secrets out of both.
 //!
 //! # Layout
-//! - [`settings`]: the configuration in force, and secrets on their way into the store
-//! - [`trust`]: what a project brings along is in force only after the person said yes
-//! - [`logs`]: what servers and the gateway write down
+//! - [`settings`]: the effective configuration, and storing secrets
+//! - [`trust`]: a project's file is inactive until it is trusted
+//! - [`logs`]: logs of servers and the gateway
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 

@@ -1,4 +1,4 @@
-//! What is in force and why, and what is kept secret meanwhile, through the real binary.
+//! The effective configuration with its sources, and secrets, through the real binary.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -44,7 +44,7 @@ fn the_configuration_in_force_is_shown_with_where_it_comes_from() {
     };
     let here = fs::canonicalize(home.path("")).unwrap();
     let shown = show(&["--bind", "127.0.0.1:9000"]).replace(here.to_str().unwrap(), "/home/ann");
-    // Where its comment stands depends on how long the path of this home is.
+    // The column of the comment depends on the length of this home's path.
     let (store, shown): (Vec<_>, Vec<_>) = shown
         .split("\n\n")
         .partition(|table| table.starts_with("[store]"));
@@ -123,13 +123,13 @@ fn the_file_is_named_and_judged() {
     let told = home.run(&["config", "path"]);
     assert_eq!(told.stdout.trim(), home.config().to_str().unwrap());
     assert!(
-        told.stderr.contains("the defaults apply") && told.stderr.contains("kitbag.toml"),
+        told.stderr.contains("defaults apply") && told.stderr.contains("kitbag.toml"),
         "{}",
         told.stderr
     );
     assert!(
         home.ok(&["config", "check"])
-            .contains("defaults can be used")
+            .contains("default configuration is valid")
     );
 
     home.write(CONFIG, SETTINGS);
@@ -140,7 +140,7 @@ fn the_file_is_named_and_judged() {
         (told.code, told.stdout),
         (
             Some(0),
-            format!("{} can be used: 1 server, 0 providers\n", here.display())
+            format!("{} is valid: 1 server, 0 providers\n", here.display())
         )
     );
     let warning = "warning: `servers.git.env.TOKEN`: the environment variable `TOKEN` is not set\n";
@@ -171,14 +171,14 @@ fn a_secret_typed_at_a_terminal_is_not_shown() {
     assert_eq!(&asked, b"Value of token: ");
     ours.write_all(b"s3cret\n").unwrap();
     assert!(child.wait().unwrap().success());
-    // No process holds the other end any more, so reading ends, with an error or without.
+    // No process holds the other end, so reading ends, with or without an error.
     let mut shown = Vec::new();
     let _hung_up = ours.read_to_end(&mut shown);
     assert_eq!(String::from_utf8_lossy(&shown), "");
     assert_eq!(home.json(&["secret", "list"])[0]["name"], "token");
 }
 
-/// A terminal, from the side of the person and from the side of the program.
+/// A terminal: the user's end and the program's end.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
@@ -209,11 +209,11 @@ fn the_key_of_the_secrets_is_where_it_is_said_to_be() {
     assert_eq!(set(None), "");
     assert_eq!(place(), json!({ "place": "file", "exists": true }));
     let told = home.fails(&["secret", "key", "--move-to", "file"]);
-    assert!(told.contains("kept there already"), "{told}");
+    assert!(told.contains("already stored there"), "{told}");
 
     let told = home.fails(&["secret", "key", "--move-to", "keyring"]);
     for part in [
-        "error: the key was not moved",
+        "error: cannot move the key",
         "in the keyring cannot be used",
         "no keyring is available",
         "try: log in",

@@ -1,4 +1,4 @@
-//! A project's `kitbag.toml`, through the real binary: nothing in it runs before the person says yes.
+//! A project's `kitbag.toml`, through the real binary: nothing in it runs before it is trusted.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use kitbag_testkit::home::{CONFIG, Home};
 use kitbag_testkit::programs::testbed;
 
-/// A home with a stored secret, and a project in it whose file wants to steal that.
+/// A home with a stored secret, and a project whose file tries to steal it.
 struct Scene {
     home: Home,
 }
@@ -49,7 +49,7 @@ impl Scene {
             .join("project")
     }
 
-    /// Where the attacker's program leaves what it was handed.
+    /// Where the attacker's program writes what it received.
     fn loot(&self) -> PathBuf {
         self.home.path("loot")
     }
@@ -80,7 +80,7 @@ impl Scene {
         command
     }
 
-    /// Both streams together.
+    /// Output of both streams.
     fn run(&self, words: &[&str]) -> (Option<i32>, String) {
         let output = self.command(words).stdin(Stdio::null()).output().unwrap();
         let text = [output.stdout, output.stderr].concat();
@@ -144,7 +144,7 @@ fn a_file_that_appears_beside_a_running_gateway_is_told_of_and_not_obeyed() {
     scene.attack();
     serving.until_it_says("you have not trusted it");
     assert!(!scene.loot().exists());
-    // What the person writes is taken over all the same, and comes after whatever the project's file did.
+    // The user's own edits are applied all the same, after any effect of the project file.
     scene.home.write(CONFIG, &format!(
         "[agents]\nenabled = false\n[serve]\nbind = '127.0.0.1:0'\n[servers.mine]\ncommand = '{}'\nargs = ['stdio']\n",
         testbed()
@@ -202,7 +202,7 @@ fn a_changed_file_is_out_of_force_until_it_is_looked_at_again_and_trust_can_be_w
     assert_eq!(scene.run(&["trust", "--yes"]).0, Some(0));
     let (_, listed) = scene.run(&["trust", "list"]);
     assert!(
-        listed.contains("in force") && listed.contains("nothing of yours"),
+        listed.contains("active") && listed.contains("nothing"),
         "{listed}"
     );
 
@@ -227,10 +227,7 @@ fn a_changed_file_is_out_of_force_until_it_is_looked_at_again_and_trust_can_be_w
         "{record}"
     );
     let (code, told) = scene.run(&["trust", "withdraw"]);
-    assert!(
-        code == Some(1) && told.contains("was not trusted"),
-        "{told}"
-    );
+    assert!(code == Some(1) && told.contains("is not trusted"), "{told}");
 }
 
 #[test]
@@ -288,7 +285,7 @@ impl Serving {
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut serving = Self { child, stdout, log };
         if !words.contains(&"--stdio") {
-            // The welcome says that the gateway has begun to follow its files.
+            // The banner is printed once the gateway follows its files.
             serving.line();
         }
         serving

@@ -1,4 +1,4 @@
-//! A person who is asked, and changes their mind.
+//! Prompts that the user cancels or answers with no.
 
 use std::os::unix::process::ExitStatusExt as _;
 

@@ -1,4 +1,4 @@
-//! A person who has configured nothing is told what to do next by every verb.
+//! Every verb suggests the next step while nothing is configured.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -13,15 +13,15 @@ const CURSOR: &str = r#"{ "mcpServers": {
 
 const NOTHING_ANYWHERE: &str = "\
 No servers configured yet. What to do next:
-  kitbag servers find TEXT                        find a server for a purpose
+  kitbag servers find TEXT                        search the MCP registry
   kitbag servers add time -- uvx mcp-server-time  or add one you know
   kitbag install --client NAME                    then connect your client
 ";
 
 const TWO_IN_CURSOR: &str = "\
 No servers configured yet. What to do next:
-  kitbag import                   take over 2 servers of Cursor
-  kitbag servers find TEXT        find another for a purpose
+  kitbag import                   import 2 servers from Cursor
+  kitbag servers find TEXT        search the MCP registry
   kitbag install --client cursor  then connect your client
 ";
 

@@ -1,4 +1,4 @@
-//! `--help` teaches with examples, and the examples are true.
+//! `--help` has examples, and the examples are valid.
 
 use clap::{Command, CommandFactory as _, Parser as _};
 use kitbag::cli::Cli;
@@ -16,7 +16,7 @@ fn every_verb_shows_examples_that_can_be_typed() {
             .unwrap_or_default();
         let examples = examples(&help);
         assert!(!examples.is_empty(), "`{name} --help` shows no Examples:");
-        // What is laid out by hand would be broken in the middle where it is wider than a terminal.
+        // Lines formatted by hand would break in the wrong column if they were wider than a terminal.
         let wide = help.lines().find(|line| line.chars().count() > 80);
         assert_eq!(wide, None, "`{name} --help` has a line that does not fit");
         let about_itself = examples
@@ -43,7 +43,7 @@ fn help_and_examples_fit_a_terminal() {
     every_command(&mut |command| {
         let name = command.get_bin_name().unwrap_or_default();
         let words: Vec<&str> = name.split(' ').skip(1).chain(["--help"]).collect();
-        // Nor does it get wider where the width of the terminal is unknown.
+        // Nor is it wider if the terminal's width is unknown.
         let output = home.command(&words).env_remove("COLUMNS").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         assert!(
@@ -72,7 +72,7 @@ fn every_verb_has_its_row_among_the_commands() {
     });
 }
 
-/// The other texts only say that these are the commands with `--own`.
+/// Other documents only refer to the commands with `--own`.
 #[test]
 fn the_commands_that_join_the_running_gateway_are_listed_in_one_place() {
     let mut joining = std::collections::BTreeSet::new();
@@ -126,7 +126,7 @@ fn a_mistyped_verb_is_answered_with_the_one_that_was_probably_meant() {
     }
 }
 
-/// All of them, with `kitbag` itself and without the `help` that clap adds.
+/// Visits all commands including `kitbag` itself, but not the `help` that clap adds.
 fn every_command(look: &mut impl FnMut(&Command)) {
     fn walk(command: &Command, look: &mut impl FnMut(&Command)) {
         look(command);
@@ -138,7 +138,7 @@ fn every_command(look: &mut impl FnMut(&Command)) {
     walk(&whole, look);
 }
 
-/// The words of each line of a document that a person would type, continued lines joined.
+/// The words of each command line in a document, with continued lines joined.
 fn commands(document: &str) -> Vec<Vec<String>> {
     document
         .replace("\\\n", "")
@@ -149,7 +149,7 @@ fn commands(document: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The words of each command under `Examples:`, as a shell would hand them over.
+/// The words of each command under `Examples:`, split as by a shell.
 fn examples(help: &str) -> Vec<Vec<String>> {
     let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
     let lines: Vec<&str> = lines.take_while(|line| line.starts_with("  ")).collect();
@@ -161,7 +161,7 @@ fn examples(help: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Of the part that is ours; what is piped in, redirected or a comment is the shell's.
+/// The words up to a pipe, redirection or comment.
 fn words(line: &str) -> Vec<String> {
     let begin = line.find("kitbag ").unwrap_or_default();
     let end = if line[..begin].ends_with("$(") {

@@ -1,4 +1,4 @@
-//! Names and texts that strangers chose, on every way to a terminal.
+//! Names and texts from servers and clients, on every path to a terminal.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::terminal::Terminal;
 
-/// Marks that turn the direction of writing, separators of lines, commands to the terminal, tags.
+/// Direction marks, line separators, terminal commands, and tag characters.
 const HOSTILE: &str = "x\u{202e}y\u{2066}z\u{200b}\u{2028}2026-01-01 forged\u{9b}31m\u{1b}[2J\u{1b}]0;owned\u{7}\u{1b}[8m\u{e0041}";
 
 fn home() -> Home {
@@ -32,7 +32,7 @@ fn home() -> Home {
     home
 }
 
-/// Returns the text that a person sees who has stdout and stderr at a terminal.
+/// Returns the output of a command with stdout and stderr at a terminal.
 fn seen(home: &Home, words: &[&str]) -> String {
     let terminal = Terminal::open();
     let mut command = home.command(words);
@@ -44,14 +44,14 @@ fn seen(home: &Home, words: &[&str]) -> String {
     shown
 }
 
-/// Everything but our own colours.
+/// Returns the first control character other than our own colours.
 fn steering(shown: &str) -> Option<char> {
     let styles = ["0", "1", "2", "3", "4", "31", "32", "33", "36", "K"];
     let mut plain = shown.to_owned();
     for style in styles {
         plain = plain.replace(&format!("\u{1b}[{style}m"), "");
     }
-    // The line of progress is written and wiped by ourselves.
+    // We write and clear the progress line ourselves.
     let plain = plain.replace("\r\u{1b}[K", "").replace("\u{1b}[K", "");
     plain.chars().find(|c| match c {
         '\r' | '\n' | '\t' => false,
@@ -63,7 +63,7 @@ fn steering(shown: &str) -> Option<char> {
 #[test]
 fn nothing_that_a_stranger_wrote_steers_the_terminal_or_hides_from_the_person() {
     let home = home();
-    // Leaves rows with such names in the audit.
+    // Creates audit rows with such names.
     home.run(&["call", &format!("bed__{HOSTILE}")]);
     home.run(&["resources", "read", &format!("test://{HOSTILE}")]);
     home.ok(&["lock"]);
@@ -116,7 +116,7 @@ fn nothing_that_a_stranger_wrote_steers_the_terminal_or_hides_from_the_person() 
     ] {
         let shown = seen(&home, words);
         assert_eq!(steering(&shown), None, "{words:?}: {shown:?}");
-        // A description may have lines; a row of a table or of the audit is one.
+        // A description may have several lines; a table or audit row has one.
         let has_rows = ["audit", "tools", "lock", "servers", "stats"].contains(&words[0]);
         let is_forged = shown.lines().any(|line| line.starts_with("2026-01-01"));
         assert!(!(has_rows && is_forged), "{words:?}: {shown:?}");

@@ -1,5 +1,5 @@
-//! The command line at a terminal: the first run, questions, waiting, help, completion, tables, and
-//! what it takes to let Kitbag run as a service.
+//! The command line at a terminal: first run, prompts, progress, help, completion, tables, and running
+//! Kitbag as a service.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 

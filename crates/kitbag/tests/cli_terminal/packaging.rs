@@ -1,4 +1,4 @@
-//! What is needed to let Kitbag run as a service, held against the command line it names.
+//! The files for running Kitbag as a service, checked against the command line.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -73,7 +73,7 @@ fn the_unit_starts_a_command_there_is_and_gives_nothing_away() {
         (setting("ProtectSystem"), setting("CapabilityBoundingSet")),
         ("strict", "")
     );
-    // What the folders of the service are called is told to it in these variables.
+    // systemd passes the service's folders in these variables.
     for (variable, key) in [
         ("CONFIGURATION_DIRECTORY", "ConfigurationDirectory"),
         ("STATE_DIRECTORY", "StateDirectory"),
@@ -88,7 +88,7 @@ fn the_unit_starts_a_command_there_is_and_gives_nothing_away() {
 
 #[test]
 fn systemd_accepts_the_unit_and_finds_it_safe() {
-    // A system without systemd starts no unit either.
+    // Without systemd there is nothing to check.
     if Command::new("systemd-analyze")
         .arg("--version")
         .output()
@@ -114,7 +114,7 @@ fn systemd_accepts_the_unit_and_finds_it_safe() {
     };
     let (accepted, told) = analyze(&["verify", "--man=no"]);
     assert!(accepted && !told.contains("kitbag.service:"), "{told}");
-    // In tenths of what systemd calls exposure; 2.0 and less is its best grade.
+    // In tenths of systemd's exposure level; up to 2.0 is its best grade.
     let (safe, told) = analyze(&["security", "--offline=yes", "--threshold=20", "--no-pager"]);
     assert!(safe, "{told}");
 }
@@ -212,12 +212,12 @@ fn a_gateway_that_is_up_says_so_and_one_that_is_not_is_explained() {
     );
     let told = home.fails(&["health", "--bind", bind]);
     assert!(
-        told.contains("no gateway answers at") && told.contains("try: start it: kitbag serve"),
+        told.contains("no gateway answers at") && told.contains("try: start one: kitbag serve"),
         "{told}"
     );
 }
 
-/// Each with its name and what follows, over continued lines.
+/// Name and arguments of each instruction, with continued lines joined.
 fn instructions(dockerfile: &str) -> Vec<(String, String)> {
     let lines = dockerfile.lines().filter(|line| !line.starts_with('#'));
     let joined = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");

@@ -1,4 +1,4 @@
-//! A person who waits for longer than a second is told for what.
+//! Progress is shown if a command takes longer than a second.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -62,12 +62,12 @@ fn at_a_terminal_a_line_moves_and_is_gone_in_the_end() {
 fn an_answer_that_comes_at_once_is_not_announced() {
     let home = Home::new();
     home.add_testbed();
-    // On a busy machine what takes no time at all may take half a second, but not every time.
+    // On a busy machine even a quick command may take half a second, but not every time.
     let mut shown = (0..5).map(|_| at_a_terminal(&home, &["tools", "--server", "bed"]));
     assert!(shown.any(|it| !it.contains("Asking") && it.contains("bed__echo")));
 }
 
-/// What the verb writes when stdout and stderr are a terminal, without colours.
+/// Returns the output with stdout and stderr at a terminal, without colours.
 fn at_a_terminal(home: &Home, words: &[&str]) -> String {
     let terminal = Terminal::open();
     let mut command = home.command(words);

@@ -1,7 +1,7 @@
-//! `kitbag service`: one gateway kept running by systemd, and nothing half done without it.
+//! `kitbag service`: one gateway kept running by systemd, and no half-finished installation without it.
 //!
-//! No systemd runs for the user of a test. A script takes its place that does with the unit what
-//! systemd would: it starts what stands there, and stops it.
+//! The test user has no systemd. A script replaces it: it starts and stops the command of the unit like
+//! systemd would.
 
 use std::fs;
 use std::process::Command;
@@ -28,7 +28,7 @@ case "$2" in
 esac
 "#;
 
-/// A person with a configuration, and with systemd or what stands in for it.
+/// A home with a configuration and a fake systemd.
 struct Desk(Home);
 
 impl Desk {
@@ -58,7 +58,7 @@ impl Desk {
 }
 
 impl Drop for Desk {
-    /// Whatever a failed test has left running.
+    /// Stops whatever a failed test left running.
     fn drop(&mut self) {
         if let Ok(pid) = fs::read_to_string(self.0.path("pid")) {
             let _gone = Command::new("kill").arg(pid.trim()).output();
@@ -73,7 +73,7 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert!(
         told.stdout
-            .contains("A gateway runs now and at every login (pid "),
+            .contains("A gateway is running and will start at every login (pid "),
         "{}",
         told.stdout
     );
@@ -143,7 +143,7 @@ fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() 
         .env_clear()
         .env("HOME", desk.0.path(""))
         .env("PATH", &path);
-    // From elsewhere, so that what lies in the current directory by chance is not meant.
+    // From another folder, so that files in the current directory do not matter.
     let output = command.current_dir(desk.0.path("bin")).output().unwrap();
     assert!(
         output.status.success(),
@@ -169,7 +169,7 @@ fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() 
     assert!(Cli::try_parse_from(&words).is_ok(), "{words:?}");
     assert_eq!(line("Environment="), format!("\"PATH={path}\""));
 
-    // A system without systemd reads no unit either.
+    // Without systemd nothing can check the unit.
     let unit = desk.0.path(".config/systemd/user/kitbag.service");
     let mut verify = Command::new("systemd-analyze");
     verify
@@ -188,7 +188,7 @@ fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() 
 #[test]
 fn without_systemd_nothing_is_written_and_the_person_is_told_what_to_do() {
     let desk = Desk::new();
-    // The real one, for which there is no bus here; or none.
+    // The real `systemctl`, which has no bus here, or none.
     let output = desk
         .0
         .command(&["service", "install"])
@@ -198,7 +198,7 @@ fn without_systemd_nothing_is_written_and_the_person_is_told_what_to_do() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        told.contains("systemd does not answer for this user")
+        told.contains("cannot reach the systemd user instance")
             && told.contains("try: keep `kitbag serve`"),
         "{told}"
     );
@@ -220,7 +220,7 @@ fn a_configuration_that_only_works_in_this_shell_is_not_installed() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        told.contains("refers to SOME_KEY, set here and not for services"),
+        told.contains("refers to SOME_KEY, which is set here but not for services"),
         "{told}"
     );
     assert!(

@@ -1,4 +1,4 @@
-//! What a shell completes, and what `man` shows.
+//! Shell completion and manual pages.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use crate::terminal::Terminal;
 use kitbag_testkit::home::{CONFIG, Home};
 use kitbag_testkit::programs::testbed;
 
-/// What bash would offer at the end of this line.
+/// Returns bash's completions at the end of this line.
 #[track_caller]
 fn completed(home: &Home, line: &str) -> Vec<String> {
     let script = home.path("kitbag.bash");
@@ -45,7 +45,7 @@ fn completed(home: &Home, line: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words as bash breaks them: between spaces, and around `=` and `:`.
+/// Splits the line like bash: at spaces, and around `=` and `:`.
 fn broken(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in line.split(' ') {
@@ -166,7 +166,7 @@ fn bash_completes_arguments_uris_prompts_keys_and_secrets_and_starts_nothing() {
     check("kitbag --config else.toml servers test o", &["other"]);
 }
 
-/// As readline does it, with the words that it hands over and what it makes of the answer.
+/// Completes like readline, including what it passes to the function and makes of the reply.
 #[test]
 fn a_person_who_presses_tab_in_bash_gets_whole_arguments() {
     let home = Home::new();
@@ -299,8 +299,8 @@ fn the_manual_has_a_well_formed_page_for_every_verb() {
     assert!(main.contains("kitbag\\-servers(1)"), "{main}");
 }
 
-/// The macros of a page are those that `man` knows, its sections are all there, and examples keep
-/// their lines.
+/// Checks that a page only uses macros known to `man`, has all sections, and keeps the lines of
+/// examples.
 #[track_caller]
 fn check_page(name: &str, page: &str) {
     let known = [
@@ -334,7 +334,7 @@ fn man_renders_a_page_where_it_is_installed() {
     let home = Home::new();
     home.ok(&["man", "--dir", "man1"]);
     let page = home.path("man1/kitbag-servers-add.1");
-    // Minimal systems have no groff, and then nothing can render the page.
+    // Minimal systems have no groff to render the page.
     let Ok(output) = Command::new("groff")
         .args(["-man", "-Kutf8", "-Tutf8", "-ww", "-P-c"])
         .arg(&page)

@@ -1,4 +1,4 @@
-//! Tables wrap between words, leave names whole, and have a line for each row where there is no terminal.
+//! Tables wrap between words, keep names whole, and have one line per row without a terminal.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use kitbag_testkit::programs::testbed;
 
 const SERVER: &str = "quarterly-reports-of-the-branche";
 
-/// A home in which everything has a long name.
+/// A home with long names everywhere.
 fn home() -> Home {
     let home = Home::new();
     home.ok(&[
@@ -84,8 +84,8 @@ fn no_table_breaks_a_name() {
     }
 }
 
-/// The same table as wide as it likes and in 80 columns: no word of the first is broken in the second, and
-/// what is wider than 80 columns is so for the words in it.
+/// Compares a table without a width limit and at 80 columns: no word is broken, and lines over 80
+/// columns are so because of their words.
 #[track_caller]
 fn check(home: &Home, words: &[&str]) {
     let wide = home

@@ -1,4 +1,4 @@
-//! A terminal of our own, for programs that look for one.
+//! A pseudo terminal for programs that need one.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -28,7 +28,7 @@ impl Terminal {
         }
     }
 
-    /// The end that a program holds.
+    /// The program's end.
     pub(crate) fn end(&self) -> File {
         File::options()
             .read(true)
@@ -45,20 +45,20 @@ impl Terminal {
         self.controller.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Comes back when the words are shown.
+    /// Waits until the text is shown.
     pub(crate) fn wait_for(&mut self, words: &str) {
         while !self.shown.contains(words) {
             assert!(self.read(), "never shown: {words}, but {}", self.shown);
         }
     }
 
-    /// Everything that is shown until the last program lets go of it.
+    /// Returns all output until the last program closes the terminal.
     pub(crate) fn shown(mut self) -> String {
         while self.read() {}
         self.shown
     }
 
-    /// Reading fails once no process has the other end open.
+    /// Reads more output; false once no process has the other end open.
     fn read(&mut self) -> bool {
         let mut part = [0; 1024];
         match self.controller.read(&mut part) {

@@ -1,4 +1,4 @@
-//! Servers that are broken in every way that was met, each with the words the real ones print.
+//! Servers broken in every known way, each with the output of the real ones.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,16 +14,16 @@ use kitbag_testkit::programs::{testbed, write_program};
 
 use crate::{Visit, write};
 
-/// A server, and what the doctor should say of it.
+/// A server, and the expected diagnosis.
 #[derive(Clone)]
 struct Broken {
     name: &'static str,
     /// Its table in the configuration.
     table: String,
-    /// What `npx` or `uvx` does when it is asked for this package.
+    /// The output and exit of `npx` or `uvx` for this package.
     script: &'static str,
     cause: &'static str,
-    /// What the remedy must say.
+    /// Text that the remedy must contain.
     remedy: &'static str,
 }
 
@@ -173,7 +173,7 @@ fn from_pypi() -> Vec<Broken> {
     ]
 }
 
-/// Servers that write no words: the system itself says what is wrong, or nothing does.
+/// Servers without output: the operating system reports the error, or nothing does.
 fn by_nature(home: &Home) -> Vec<Broken> {
     let text = |path: &str| home.path(path).to_str().unwrap().to_owned();
     write(&home.path("plain"), "#!/bin/sh\n");
@@ -274,7 +274,7 @@ fn from_afar() -> Vec<Broken> {
     ]
 }
 
-/// A web server that has one answer to everything.
+/// A web server that gives the same response to every request.
 fn always(status: &'static str) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -347,7 +347,7 @@ fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
     );
 }
 
-/// Advertises resources and does not know their method, as many do.
+/// Advertises resources but does not implement the method, as many servers do.
 const LIAR: &str = r#"#!/bin/sh
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -474,5 +474,5 @@ fn one_server_is_looked_at_alone_and_nothing_is_started_offline() {
     );
     assert!(visit.findings("clients", "").is_empty() && visit.findings("address", "").is_empty());
     let told = home.fails(&["doctor", "c"]);
-    assert!(told.contains("there is no server `c`"), "{told}");
+    assert!(told.contains("no server `c`"), "{told}");
 }

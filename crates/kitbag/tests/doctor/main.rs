@@ -1,4 +1,4 @@
-//! `kitbag doctor`, through the real binary: the right cause and remedy for what is really broken.
+//! `kitbag doctor`, through the real binary: the cause and remedy of real problems.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use kitbag_testkit::home::Home;
 use serde_json::Value;
 
-/// What the doctor says, as a program reads it, with `bin` in front of the PATH.
+/// The JSON output of the doctor, run with `bin` first on the PATH.
 pub(crate) struct Visit {
     pub(crate) code: Option<i32>,
     pub(crate) report: Value,
@@ -32,7 +32,7 @@ impl Visit {
         }
     }
 
-    /// About a server, a client or the end of a path; about everything, if nothing is named.
+    /// Findings about a server, a client or a path suffix; all findings if the subject is empty.
     pub(crate) fn findings(&self, area: &str, subject: &str) -> Vec<&Value> {
         let all = self.report["findings"].as_array().unwrap();
         let names =
@@ -41,7 +41,7 @@ impl Visit {
         all.iter().filter(wanted).collect()
     }
 
-    /// The one finding about it, and that it is of this severity.
+    /// The only finding about the subject, which must have this severity.
     #[track_caller]
     pub(crate) fn one(&self, area: &str, subject: &str, severity: &str) -> &Value {
         let found = self.findings(area, subject);

@@ -1,4 +1,4 @@
-//! What coding agents can do: built into the gateway like any other server, and as a server alone.
+//! Data about coding agents: as a built-in server and as a server by itself.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -79,7 +79,7 @@ async fn it_can_be_switched_off_and_gives_way_to_a_server_of_that_name() {
     };
     assert_eq!(names(ON).await, [r#""agents" "built-in""#]);
     assert_eq!(names("[agents]\nenabled = false\n").await, [""; 0]);
-    // An empty section says nothing, and keeps the harness from switching it off.
+    // An empty section has no effect, and keeps the harness from disabling the server.
     let own = Testbed::named("agents").table();
     assert_eq!(
         names(&format!("[agents]\n{own}")).await,
@@ -145,7 +145,7 @@ async fn the_age_of_sources_decides_how_lint_ends_and_the_site_is_written() {
     let old = lint("2027-01-01").await;
     assert_eq!(old.code, Some(1));
     assert!(
-        old.stdout.contains("over 90 days: too old"),
+        old.stdout.contains("over 90 days: overdue"),
         "{}",
         old.stdout
     );
@@ -164,7 +164,7 @@ async fn the_age_of_sources_decides_how_lint_ends_and_the_site_is_written() {
     }
 }
 
-/// With the model in the binary, through the stand-alone server: what words do not tell, meaning does.
+/// With the built-in model, through the stand-alone server: questions that need meaning, not just words.
 #[tokio::test]
 async fn alone_it_understands_the_benchmark_for_a_fraction_of_what_the_files_cost() {
     let suite: Value = read("framework/tests/benchmark-prompts.json");
@@ -199,9 +199,9 @@ async fn alone_it_understands_the_benchmark_for_a_fraction_of_what_the_files_cos
     );
 }
 
-/// These words were written down before the last changes to how words are understood, and nothing
-/// was changed for them since. The bounds are what was measured with the model in the binary: they
-/// tell how it is, not how it should be.
+/// These questions were written before the last changes to query understanding, and nothing was tuned
+/// to them since. The bounds are measured with the built-in model: they document the state, not a
+/// goal.
 #[tokio::test]
 async fn words_that_nothing_was_fitted_to_are_mostly_understood_and_seldom_mistaken() {
     let nowhere =
@@ -222,12 +222,12 @@ async fn words_that_nothing_was_fitted_to_are_mostly_understood_and_seldom_mista
 
 #[derive(Debug, Default)]
 struct Tally {
-    /// Understood; or not, where it means nothing that is known.
+    /// Understood, or recognized as unknown if it is unknown.
     right: usize,
-    /// Among the few that were offered to choose from.
+    /// Among the offered choices.
     offered: usize,
     missed: usize,
-    /// Taken for something else, without a question.
+    /// Misunderstood without asking back.
     wrong: Vec<String>,
 }
 
@@ -266,13 +266,13 @@ impl Tally {
     }
 }
 
-/// Whether one of them is among the likeliest, or among the agents to say which of.
+/// True if one of them is among the likely answers, or among the agents to choose from.
 fn offers(answer: &str, means: &[Value]) -> bool {
     let choice = answer.contains("matchConfidence") || answer.contains(" may be ");
     choice && means.iter().any(|it| answer.contains(it.as_str().unwrap()))
 }
 
-/// The JSON that a model without the tools would read: the file of the agent, or those of all.
+/// The JSON that a model without the tools would read: one agent's file, or all files.
 struct Files(BTreeMap<String, usize>);
 
 impl Files {
@@ -302,7 +302,7 @@ impl Files {
     }
 }
 
-/// `kitbag agents serve --stdio`, spoken to in the modern era.
+/// `kitbag agents serve --stdio`, in the modern era.
 struct Alone {
     stdin: tokio::process::ChildStdin,
     lines: tokio::io::Lines<BufReader<tokio::process::ChildStdout>>,
@@ -363,7 +363,7 @@ fn read(path: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Whether everything expected is in the answer, which may hold more.
+/// True if the answer contains everything expected; it may contain more.
 fn contains(answer: &Value, expected: &Value) -> bool {
     match (answer, expected) {
         (Value::Object(answer), Value::Object(expected)) => expected

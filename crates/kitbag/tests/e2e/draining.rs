@@ -1,4 +1,4 @@
-//! A gateway that is asked to end while clients call: calls finish, and new connections are refused.
+//! Shutdown while clients call: calls finish, and new connections are refused.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Client, Era, Home, Testbed, until};
 
-/// A home with one testbed, and the file where that notes what it does.
+/// A home with one testbed, and the file of its event log.
 fn home_with_bed() -> (Arc<Home>, PathBuf) {
     let home = Home::new("");
     let trace = home.path("trace");
@@ -18,7 +18,7 @@ fn home_with_bed() -> (Arc<Home>, PathBuf) {
     (home, trace.join("events.log"))
 }
 
-/// Waits until so many calls have reached the server.
+/// Waits until this many calls have reached the server.
 async fn running_calls(count: usize, events: &Path) {
     until("the calls run", async || {
         let begun = fs::read_to_string(events).unwrap_or_default();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Gateway, Home};
 
-/// A report of an agent, as the tool `submit_feedback` keeps it.
+/// A report as `submit_feedback` stores it.
 fn report(tenant: &str, kind: &str, summary: &str) -> NewFeedback {
     NewFeedback {
         tenant: tenant.parse().unwrap(),
@@ -99,7 +99,7 @@ async fn an_operator_reads_all_reports_and_resolves_them_and_no_tenant_does() {
     assert_eq!(resolved.stdout.trim(), "Resolved 1", "{resolved:?}");
     let missing = home.kitbag(&["feedback", "resolve", "77"]).await;
     assert!(
-        missing.stderr.contains("there is no report 77"),
+        missing.stderr.contains("no report with ID 77"),
         "{missing:?}"
     );
     let (_, page) = get(&gateway, "?status=resolved", &operator).await;

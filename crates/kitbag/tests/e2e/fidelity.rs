@@ -1,4 +1,4 @@
-//! What a server sends the client receives, and the other way round, letter by letter.
+//! Messages between clients and servers arrive byte for byte.
 
 use serde_json::json;
 
@@ -166,7 +166,7 @@ async fn the_route_of_one_server_answers_as_the_server_itself() {
     }
 }
 
-/// Modern clients insist on members that legacy servers do not know; those are put behind the rest.
+/// Modern clients require members that legacy servers do not know; they are appended.
 fn as_seen_by(way: &Way, sent: &str, added: &str) -> String {
     match (way.client.era, way.server.era) {
         (Era::Modern, Era::Legacy) => {

@@ -1,4 +1,4 @@
-//! What a tenant may not use does not exist for it: no answer tells the two apart.
+//! Capabilities that a tenant may not use look as if they did not exist.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ async fn house() -> (Gateway, String, String) {
     (gateway, acme, narrow)
 }
 
-/// Asks for two things in the same way; what is said of one must be what is said of the other.
+/// Requests two things in the same way; the answers must be the same.
 async fn same(
     client: &Client,
     method: &str,
@@ -66,7 +66,7 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
     for era in Era::each() {
         for path in ["/mcp", "/mcp/all", "/mcp/adaptive"] {
             let client = gateway.visitor(path, era).key(&acme).connect().await;
-            // Names to which the same ones are near.
+            // Names with the same nearest names.
             same(&client, "tools/call", name, "secret__echo", "nobody__echo").await;
             same(
                 &client,
@@ -222,7 +222,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
     assert!(!named.stderr.contains("warning"), "{named:?}");
     let refused = home.kitbag(&["key", "create", "--tenant", "unknown"]).await;
     assert!(
-        refused.stderr.contains("no tenant can be called `unknown`"),
+        refused.stderr.contains("tenant name `unknown` is reserved"),
         "{refused:?}"
     );
     let local = home.kitbag(&["key", "create"]).await;
@@ -232,7 +232,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
         "{found:?}"
     );
     let gateway = home.serve().await;
-    let warned = || gateway.log().contains("keys of this tenant are useless");
+    let warned = || gateway.log().contains("keys of this tenant cannot be used");
     until("the log names such tenants", async || {
         warned().then_some(())
     })

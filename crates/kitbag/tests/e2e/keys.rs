@@ -1,10 +1,10 @@
-//! What a key is for, how long it is good, and what remains of it afterwards.
+//! Roles, expiry and revocation of keys.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Era, Gateway, Home, Testbed, until};
 
-/// What `kitbag key create` answers.
+/// The JSON output of `kitbag key create`.
 async fn created(home: &Home, words: &[&str]) -> Value {
     let told = home
         .kitbag(&[&["key", "create", "--json"], words].concat())
@@ -215,7 +215,7 @@ async fn what_was_opened_with_a_key_ends_when_the_key_does() {
                     let words = [&["key", verb, key["id"].as_str().unwrap()], rest].concat();
                     let told = home.kitbag(&words).await;
                     assert_eq!(told.code, Some(0), "{told:?}");
-                    // Nothing comes on it any more but its end.
+                    // Nothing arrives on it any more except its end.
                     while let Some(message) = stream.next().await {
                         assert!(!message.contains("list_changed"), "{message}");
                     }
@@ -223,7 +223,7 @@ async fn what_was_opened_with_a_key_ends_when_the_key_does() {
                 client.request("tools/call", &slow)
             );
             let ((), called) = (ended, called);
-            // Which of the two came first, the call or the end of the key, is not ours to say.
+            // Either the call or the end of the key may come first.
             assert!(
                 called.status == 401 || !called.raw().contains("\"result\":{\"content\""),
                 "{}",

@@ -1,34 +1,34 @@
-//! The real `kitbag` binary between a raw client and real little servers, over every transport.
+//! The real `kitbag` binary between a raw client and small real servers, over every transport.
 //!
 //! # Layout
-//! - [`harness`]: a gateway in a folder of its own, clients of both eras, testbed servers
-//! - [`agents`]: the server that is built in, and alone
-//! - [`upstreams`]: what servers do to the gateway, and what clients see of it
-//! - [`bridges`], [`fidelity`]: what passes between clients and servers of either era, and that it arrives as it was
-//! - [`bad_input`]: what clients should not send; [`hostile`]: what servers and callers do to harm others
-//! - [`callers`]: who may come in, and what is written down about it; [`audit`]: that it stays written
-//! - [`draining`]: a gateway that is asked to end while clients call
+//! - [`harness`]: a gateway in a separate folder, clients of both eras, testbed servers
+//! - [`agents`]: the built-in server, also by itself
+//! - [`upstreams`]: behaviour of servers, and its effect on clients
+//! - [`bridges`], [`fidelity`]: messages between clients and servers of either era, and that they arrive unchanged
+//! - [`bad_input`]: invalid client input; [`hostile`]: attacks by servers and callers
+//! - [`callers`]: accepted callers and their audit rows; [`audit`]: that audit rows are kept
+//! - [`draining`]: shutdown while clients call
 //! - [`feedback`]: reports of agents to the operators
-//! - [`hidden`]: that what a tenant may not use does not exist for it
-//! - [`joining`]: clients and commands that share the gateway that runs
-//! - [`keys`]: what a key is for, and how long it is good
-//! - [`rules`]: rules that cannot be walked around
-//! - [`skills`]: skills of servers, listed, found and read; [`trace`]: the trace of a client, handed on
-//! - [`shared_store`]: several gateways over one database, and a database that is away
-//! - [`lock`]: servers that change what a person has approved
-//! - [`login`]: servers that ask who we are
-//! - [`merged`]: everything behind one endpoint
-//! - [`surfaces`]: what clients are shown of it, and the tools that stand in for all the others
-//! - [`meter`]: what all that costs a model, and who is told
-//! - [`metrics`]: how the gateway does, for those who watch it
+//! - [`hidden`]: capabilities that a tenant may not use look as if they did not exist
+//! - [`joining`]: clients and commands that share the running gateway
+//! - [`keys`]: roles and expiry of keys
+//! - [`rules`]: rules that cannot be bypassed
+//! - [`skills`]: skills of servers, listed, found and read; [`trace`]: trace contexts passed to servers
+//! - [`shared_store`]: several gateways over one database, and an unreachable database
+//! - [`lock`]: servers that change approved definitions
+//! - [`login`]: servers that require a login
+//! - [`merged`]: all servers at one endpoint
+//! - [`surfaces`]: the tools that clients see, and the tools that stand in for all others
+//! - [`meter`]: what tools cost a model, and who may see it
+//! - [`metrics`]: metrics of the gateway
 //! - [`models`]: requests to models that pass through the gateway
-//! - [`declared`]: tools that come from files
-//! - [`exam`]: models that choose tools, and how well they do
-//! - [`masked`]: secrets that servers write into their definitions
-//! - [`overrides`]: tools in another form than their servers give them
-//! - [`reload`]: a configuration that is edited while the gateway runs
-//! - [`web_pages`]: pages of the web, read and pictured
-//! - [`mod@retrieve`]: the tools for an intent; [`index`]: what stands behind the answer
+//! - [`declared`]: tools from files
+//! - [`exam`]: measuring how models choose tools
+//! - [`masked`]: secrets in definitions
+//! - [`overrides`]: tools changed by the operator
+//! - [`reload`]: configuration edits while the gateway runs
+//! - [`web_pages`]: web pages, read and pictured
+//! - [`mod@retrieve`]: the tools for a query; [`index`]: the index behind it
 
 #![expect(
     clippy::unwrap_used,

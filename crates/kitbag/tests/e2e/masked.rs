@@ -1,4 +1,4 @@
-//! Secrets that a server writes into its definitions: no caller reads them there, and none is stored.
+//! Secrets that a server writes into its definitions: no caller sees them, and none is stored.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ const VARIABLE: &str = "s3cret-of-the-variable/1";
 const STORED: &str = "s3cret-of-the-store-2";
 const ARGUMENT: &str = "s3cret-of-the-argument-3";
 
-/// The texts that must not be found anywhere: the secrets, and two of their encodings.
+/// Texts that must not appear anywhere: the secrets, and two encodings of them.
 const FORMS: [&str; 5] = [
     VARIABLE,
     STORED,
@@ -45,7 +45,7 @@ fn definitions() -> Value {
     })
 }
 
-/// Searches everything that lies in the folder of the gateway.
+/// Searches all files in the gateway's folder.
 fn files_with(home: &Home, secret: &str) -> String {
     let data = home.path("data");
     let found = Command::new("grep")
@@ -88,7 +88,7 @@ async fn house(config: &str) -> (Gateway, String) {
     (home.serve().await, key)
 }
 
-/// Every way on which a caller reads definitions.
+/// Every path on which a caller reads definitions.
 async fn everything_told(gateway: &Gateway, key: &str) -> Vec<(String, String)> {
     let mut told = Vec::new();
     let query = json!({ "query": "send a letter" });

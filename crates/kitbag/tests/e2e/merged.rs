@@ -1,4 +1,4 @@
-//! Everything behind one endpoint: names that fit and never clash, pages that lose nothing.
+//! All servers at one endpoint: names that fit and never clash, and pages without gaps.
 
 use std::collections::BTreeSet;
 
@@ -139,7 +139,7 @@ async fn no_server_is_asked_in_the_place_of_another_that_has_the_resource() {
                 .request("resources/read", &json!({ "uri": uri }))
                 .await
         };
-        // Both list it, so neither answers; the error says how to ask one of them.
+        // Both list it, so neither answers; the error says how to select one.
         let contested = read("test://static-text").await;
         let forms =
             ["aaa", "good"].map(|server| format!("kitbag://server/{server}/test://static-text"));
@@ -336,7 +336,7 @@ async fn a_client_of_any_revision_is_answered_in_its_own() {
     }
 }
 
-/// How long each page was, and what all of them named.
+/// The length of each page, and all names.
 async fn all_pages(
     client: &Client,
     method: &str,

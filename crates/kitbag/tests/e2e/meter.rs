@@ -1,4 +1,4 @@
-//! What tools cost a model, counted on the command line and while serving, and to whom it is told.
+//! What tools cost a model, on the command line and while serving, and who may see it.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Era, Gateway, Home, Testbed, until};
 
-/// Words that may be in no figure.
+/// Text that must not appear in any metric.
 const SECRET: &str = "only the tool may know this";
 
 #[tokio::test]
@@ -242,10 +242,10 @@ pub(crate) async fn get(gateway: &Gateway, path: &str, key: Option<&str>) -> (u1
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
-/// The last parts of the paths, and what was sent there.
+/// The last path segments, and the bodies sent there.
 type Received = Arc<Mutex<Vec<(String, Bytes)>>>;
 
-/// A collector of OpenTelemetry that keeps what it is sent; it ends with the test.
+/// An OpenTelemetry collector that stores what it receives; it ends with the test.
 pub(crate) struct Collector {
     pub(crate) url: String,
     received: Received,
@@ -268,7 +268,7 @@ impl Collector {
         }
     }
 
-    /// Whether a message of this signal had the text in it; Protobuf leaves texts as they are.
+    /// True if a message of this signal contains the text; Protobuf leaves strings readable.
     fn has(&self, signal: &str, text: &str) -> bool {
         self.has_bytes(signal, text.as_bytes())
     }

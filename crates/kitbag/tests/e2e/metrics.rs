@@ -1,4 +1,4 @@
-//! `/metrics`: a page that strict readers accept, and what it shows to whom; `/ready` beside it.
+//! `/metrics`: a page that strict parsers accept, and who sees which metrics; and `/ready`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,8 +34,8 @@ async fn scrape(gateway: &Gateway, key: Option<&str>, accept: Option<&str>) -> (
     (kind, response.text().await.unwrap())
 }
 
-/// Holds a page against the grammar of OpenMetrics, as far as we use it: metadata before samples, no
-/// family twice or taken up again, names that fit their type, and histograms that add up.
+/// Checks a page against the parts of OpenMetrics that we use: metadata before samples, no family twice
+/// or interrupted, names that match their type, and consistent histograms.
 fn check_open_metrics(page: &str) -> BTreeMap<String, String> {
     let mut types: BTreeMap<String, String> = BTreeMap::new();
     let (mut family, mut samples_begun) = (String::new(), false);
@@ -85,7 +85,7 @@ fn check_open_metrics(page: &str) -> BTreeMap<String, String> {
     panic!("the page does not end with # EOF");
 }
 
-/// Every histogram has its open bucket, which holds all that was counted.
+/// Every histogram has its `+Inf` bucket, which counts everything.
 fn check_histograms(page: &str) {
     let counts: BTreeSet<(String, String)> = page
         .lines()
@@ -264,7 +264,7 @@ async fn what_goes_wrong_is_counted() {
     let (_, page) = scrape(&gateway, None, None).await;
     for line in [
         r#"kitbag_keys_refused_total{reason="unknown"} 1"#,
-        // Once to be asked what it offers, once for the first call, and once after the crash.
+        // Once to be listed, once for the first call, and once after the crash.
         r#"kitbag_upstream_starts_total{server="bed"} 3"#,
         r#"kitbag_upstream_restarts_total{server="bed"} 1"#,
         "kitbag_sessions 1",
@@ -296,7 +296,7 @@ async fn a_caller_without_a_key_is_told_whether_the_gateway_is_ready_and_nothing
 
 #[tokio::test]
 async fn a_gateway_is_found_at_whatever_address_it_was_started() {
-    // The harness has a port chosen that the configuration does not name.
+    // The harness picks a port that is not in the configuration.
     let home = Home::new("");
     let gateway = home.serve().await;
     let told = home.kitbag(&["health"]).await;

@@ -1,4 +1,4 @@
-//! Tools in another form than their servers give them.
+//! Tools changed by the operator.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A configuration that is edited while the gateway runs.
+//! Configuration edits while the gateway runs.
 
 use std::fs;
 use std::process::Stdio;
@@ -15,7 +15,7 @@ const UPDATED: &str = "notifications/resources/updated";
 const WATCHED: &str = "test://watched-resource";
 const OTHER: &str = "test://static-text";
 
-/// A gateway that knows what `one` offers.
+/// A gateway that has listed `one`.
 async fn with_one(more: &str) -> Gateway {
     let gateway = Gateway::with(&format!("{}{more}", one())).await;
     gateway.client(Era::Modern).await.knows("one__echo").await;
@@ -112,7 +112,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
         ("[serves]", "serves"),
         (
             "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true",
-            "there is no key yet",
+            "but no key exists",
         ),
         (
             "[servers.two]\ncommand = '${secret:none",
@@ -128,7 +128,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
         );
     }
     fs::remove_file(gateway.home.path("kitbag.toml")).unwrap();
-    says(&gateway, "kitbag.toml does not exist any more").await;
+    says(&gateway, "kitbag.toml no longer exists").await;
     assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}");
     gateway.home.configure(&Testbed::named("two").table());
     client.knows("two__echo").await;
@@ -193,7 +193,7 @@ async fn no_call_fails_however_often_servers_are_changed() {
     );
 }
 
-/// The process of the first server; it alone has been called so far.
+/// The process of the first server, the only one called so far.
 async fn process_of_one(gateway: &Gateway, client: &Client) -> u32 {
     assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}");
     until("it alone runs", async || {
@@ -224,7 +224,7 @@ async fn a_client_that_watches_a_resource_hears_of_it_also_after_its_server_was_
             (gateway.log().matches("server=one era=").count() > started).then_some(())
         })
         .await;
-        // It may not have agreed yet when it is first touched.
+        // It may not have subscribed yet when the resource first changes.
         until("an update is heard", async || {
             client
                 .call("touch_resource", &json!({ "uri": WATCHED }))

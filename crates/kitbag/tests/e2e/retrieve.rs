@@ -1,4 +1,4 @@
-//! The tools for an intent, over HTTP and on the command line.
+//! The tools for a query, over HTTP and on the command line.
 
 use serde_json::{Value, json};
 
@@ -303,12 +303,12 @@ fn p0(file: &str) -> String {
     .unwrap()
 }
 
-/// The share of requests that find a right tool among the first three.
+/// The share of requests with a right tool in the top three.
 async fn hit3(tools: &str, queries: &str) -> f64 {
     figures(tools, queries).await["hit"]["3"].as_f64().unwrap()
 }
 
-/// What `kitbag eval retrieval` reports of these requests among these tools.
+/// The figures of `kitbag eval retrieval` for these requests and tools.
 async fn figures(tools: &str, queries: &str) -> Value {
     let home = Home::new("");
     std::fs::create_dir_all(home.path("set")).unwrap();
@@ -321,7 +321,7 @@ async fn figures(tools: &str, queries: &str) -> Value {
     serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{}", told.stderr))
 }
 
-/// The bounds are a little outside of what was measured when the limits were chosen.
+/// The bounds are slightly wider than the values measured when the limits were chosen.
 #[tokio::test]
 async fn a_search_that_finds_nothing_fitting_says_so_and_seldom_doubts_what_is_right() {
     let read = |set: &str, file: &str| {
@@ -386,8 +386,7 @@ async fn the_two_intents_the_index_was_asked_for_find_their_tools() {
     }
 }
 
-/// Some tools of the set have several requests, and what is learned of one half of them shows in the
-/// other.
+/// Some tools of the set have several requests, so that learning from one half shows in the other.
 #[tokio::test]
 async fn a_replay_of_requests_as_use_shows_what_it_teaches_beside_the_static_ranking() {
     let home = Home::new("");

@@ -1,4 +1,4 @@
-//! Rules hold on every route, in every spelling, and about what the server will read.
+//! Rules hold on every route and in every spelling, for what the server will actually read.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const RULES: &str = r#"
 deny_tools = ["good/test://static-*", "good/test://template/secret*", "good/test_prompt_with_arguments"]
 "#;
 
-/// Each route by which a tenant reaches the server `good`, and what its things are called there.
+/// A route by which a tenant reaches the server `good`, and the names on it.
 struct Route {
     client: Client,
     prefix: &'static str,
@@ -42,7 +42,7 @@ async fn guarded() -> (Gateway, String) {
     (gateway, acme)
 }
 
-/// What comes back, whatever it is, must not come from the server.
+/// Whatever the response is, it must not come from the server.
 #[track_caller]
 fn check_refused(raw: &str, asked: &Value) {
     let words = [
@@ -90,7 +90,7 @@ async fn a_completion_is_judged_by_what_the_server_will_complete() {
                     &reference,
                 );
             }
-            // Only what was decided about travels on.
+            // Only the members that the rule checked are passed on.
             for (reference, expected) in [
                 (
                     json!({ "type": "ref/prompt", "name": allowed, "uri": secret, "Name": denied }),

@@ -1,4 +1,4 @@
-//! Several gateways over one PostgreSQL database, and a database that is away for a while.
+//! Several gateways over one PostgreSQL database, and an unreachable database.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,11 +13,10 @@ use crate::harness::store::empty_schema;
 use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
 use crate::login;
 
-/// What one gateway writes holds at the others within a second. A machine that does much else may
-/// take longer to look.
+/// Writes of one gateway take effect at the others within a second; a busy machine may take longer.
 const SOON: Duration = Duration::from_secs(20);
 
-/// The homes of two machines, which have the database and the key of its secrets in common.
+/// The homes of two machines that share the database and the key of its secrets.
 fn two_homes(config: &str) -> [Arc<Home>; 2] {
     let config = format!("[store]\nurl = \"{}\"\n{config}", empty_schema());
     [(), ()].map(|()| {
@@ -53,7 +52,7 @@ async fn a_key_made_or_revoked_at_one_gateway_holds_at_the_other_within_a_second
     assert!(revoked.elapsed() < SOON, "{:?}", revoked.elapsed());
 }
 
-/// `kitbag secret set token`, with the value on its stdin.
+/// `kitbag secret set token`, with the value on stdin.
 async fn set_secret(home: &Home, value: &str) {
     let mut command = home.command(&["secret", "set", "token"]);
     let file = home.path("value");

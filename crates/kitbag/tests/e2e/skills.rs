@@ -1,4 +1,4 @@
-//! Skills of the servers behind, through the gateway.
+//! Skills of servers, through the gateway.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ async fn skills_of_all_servers_are_listed_and_read_by_uris_that_name_their_serve
     );
 }
 
-/// The entry is the same when it is asked for by itself, and its files are as long as it says.
+/// The entry is the same when read by itself, and its files have the stated sizes.
 async fn check_skill(client: &Client, skill: &Value) {
     let server = &skill["_meta"]["io.kitbag/server"];
     let mark = format!("kitbag://server/{}/", server.as_str().unwrap());

@@ -1,4 +1,4 @@
-//! The trace of a client, handed on to the servers behind.
+//! A client's trace context, passed to the servers.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::meter::Collector;
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// The `_meta` with which a server saw the call.
+/// The `_meta` that a server received with the call.
 fn seen(text: &str) -> Value {
     let params: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
     params["_meta"].clone()

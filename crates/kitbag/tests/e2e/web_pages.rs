@@ -1,4 +1,4 @@
-//! Pages of real sites over HTTPS, read by `web_fetch` and pictured by `browser` in the real Chromium.
+//! Real web pages over HTTPS, read by `web_fetch` and pictured by `browser` in the real Chromium.
 
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ const ARTICLE: &str = "<!doctype html><title>Bread</title><nav><a href=/>Home</a
     why kneading matters. Warm dough rises faster, cold dough slower, and dough without salt too fast, so \
     bakers measure all three, <a href=../salt>sa\u{200b}lt</a> included, every day, as their masters did before.</p>";
 
-/// Pages lead to the address of [`site`], and nowhere else on this machine.
+/// Allows the address of [`site`], and nothing else on this machine.
 const WEB: &str = "[catalog]\ntools = ['web-fetch', 'browser']\n\
     [web]\nallow_addresses = ['127.0.0.2']\ncertificate_authorities = 'own.pem'\n";
 
@@ -44,7 +44,7 @@ impl Pages {
         self.client.call("web_fetch", &arguments).await.told()
     }
 
-    /// Lets the gateway read other settings below those of [`WEB`].
+    /// Rewrites the configuration with these settings after [`WEB`].
     fn reconfigure(&self, more: &str) {
         self.gateway.home.configure(&format!("{WEB}{more}"));
     }
@@ -102,7 +102,7 @@ async fn a_page_is_read_as_text_of_its_site_and_never_from_a_private_address() {
     assert_eq!(visits.load(Ordering::Relaxed), 0);
 }
 
-/// Green only after a while, and with a picture from an address that is private.
+/// A page that turns green only after a while, with a picture from a private address.
 fn lively(private: &str) -> String {
     format!(
         "<!doctype html><title>Lively</title><body><img src=https://{private}/x.png><script>\

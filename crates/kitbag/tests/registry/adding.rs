@@ -1,4 +1,4 @@
-//! `kitbag servers add` with a name of the registry: the entry becomes a server.
+//! `kitbag servers add` with a registry name: the entry becomes a server.
 
 use std::fs;
 use std::io::Write as _;
@@ -76,7 +76,7 @@ async fn what_is_missing_is_named_with_the_command_that_gives_it() {
          DB_PASSWORD  Of the database (a secret)\n  try: kitbag servers add io.github.acme/ledger --set --host=… \
          --set source=… --set DB_PASSWORD=…\n"
     );
-    // What a stranger calls a variable is no reason to hand it over.
+    // The author's variable name is no reason to pass on a variable of that name.
     let output = home
         .command(&["servers", "add", WEATHER])
         .env("WEATHER_API_KEY", "s3cret")
@@ -192,7 +192,7 @@ async fn name_form_and_version_can_be_chosen() {
     let before = home.config();
     let told = home.fails(&everywhere);
     assert!(
-        told.contains("there is a server `everywhere` already") && told.contains("--force"),
+        told.contains("server `everywhere` already exists") && told.contains("--force"),
         "{told}"
     );
     assert_eq!(home.config(), before);
@@ -221,12 +221,12 @@ async fn what_cannot_or_should_not_be_added_is_told_apart() {
         ])
         .stderr;
     assert!(
-        told.contains("has given it up: Use io.github.acme/weather"),
+        told.contains("is deprecated by its author: Use io.github.acme/weather"),
         "{told}"
     );
     let told = home.fails(&["servers", "add", "io.github.acme/bundle"]);
     assert!(
-        told.contains("cannot be run from here\n  why: it comes as a bundle (MCPB)"),
+        told.contains("on this machine\n  why: it comes as a bundle (MCPB)"),
         "{told}"
     );
     let told = home.fails(&["servers", "add", "com.else/ledger"]);
@@ -242,7 +242,7 @@ async fn what_cannot_or_should_not_be_added_is_told_apart() {
     assert!(told.contains("--set KEY=VALUE"), "{told}");
     let told = home.fails(&["servers", "add", "time", "--set", "A=1", "--", "npx"]);
     assert!(
-        told.contains("--set is for servers of the registry"),
+        told.contains("--set is only for servers from the registry"),
         "{told}"
     );
 

@@ -1,4 +1,4 @@
-//! An entry of the registry is shown and asked about before it runs.
+//! A registry entry is shown and confirmed before it runs.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -30,10 +30,13 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
     command.env("DB_PASSWORD", "s3cret");
     let talk = [
         ("source: The folder of the books (a path)\r\n> ", "\n"),
-        ("It cannot be left out.\r\n> ", "/books\n"),
-        ("host: Of the database (like db.example)\r\n> ", "db\n"),
+        ("A value is required.\r\n> ", "/books\n"),
+        (
+            "host: Of the database (for example db.example)\r\n> ",
+            "db\n",
+        ),
         ("DB_PASSWORD: Of the database (a secret)\r\n> ", "\n"),
-        ("It cannot be left out.\r\n> ", "${DB_PASSWORD}\n"),
+        ("A value is required.\r\n> ", "${DB_PASSWORD}\n"),
         ("opens a folder of the machine to the container", ""),
         ("Run this? [y/N] ", "yes\n"),
     ];
@@ -49,7 +52,7 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
     );
 
     let command = home.command(&["servers", "add", "com.acme.notes/notes", "--no-test"]);
-    let another = "another, or Enter > ";
+    let another = "another, or Enter to finish > ";
     let talk = [
         ("(a path)\r\n> ", "/a\n"),
         (another, "/b\n"),
@@ -83,7 +86,7 @@ async fn an_entry_runs_only_after_the_person_said_yes() {
     }
     let (shown, code) = talked(home.command(&add), &[("Run this? [y/N] ", "\n")]);
     assert!(
-        code == Some(1) && shown.contains("you did not say yes"),
+        code == Some(1) && shown.contains("not confirmed"),
         "{shown}"
     );
     assert!(home.config().is_empty() && !home.path("noted").exists());
@@ -104,7 +107,7 @@ async fn what_an_entry_does_beside_starting_a_server_is_marked() {
     }
 }
 
-/// Everything the terminal showed, after each question got its answer.
+/// The output at the terminal, after each prompt got its answer.
 #[track_caller]
 fn at_a_terminal(command: Command, talk: &[(&str, &str)]) -> String {
     let (shown, code) = talked(command, talk);

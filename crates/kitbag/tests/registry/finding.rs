@@ -1,4 +1,4 @@
-//! `kitbag servers find`: what the registry has for a few words.
+//! `kitbag servers find`: searching the registry.
 
 use std::fs;
 
@@ -16,17 +16,20 @@ async fn servers_are_found_best_first_in_a_table_that_fits() {
         "{table}"
     );
     assert!(
-        lines[2].contains("io.github.older/weather  npm  (given up) Weather as it was"),
+        lines[2].contains("io.github.older/weather  npm  (deprecated) Weather as it was"),
         "{table}"
     );
-    assert_eq!(*lines.last().unwrap(), "Add one: kitbag servers add NAME");
+    assert_eq!(
+        *lines.last().unwrap(),
+        "To add one: kitbag servers add NAME"
+    );
     assert_eq!(
         home.shelf.searches(),
         ["weather forecasts", "weather", "forecasts"]
     );
 
     let table = home.ok(&["servers", "find", "acme", "--limit", "3"]).stdout;
-    assert!(table.contains("3 of 7; the others: --limit 7"), "{table}");
+    assert!(table.contains("3 of 7; show all: --limit 7"), "{table}");
     let table = home.ok(&["servers", "find", "i"]).stdout;
     assert!(!table.contains('\u{1b}'), "{table}");
     assert!(table.contains("npm, pypi"), "{table}");

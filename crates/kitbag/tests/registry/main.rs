@@ -1,9 +1,9 @@
-//! Servers out of the registry, through the real binary and a registry of our own.
+//! Servers from the registry, through the real binary and a fake registry.
 //!
 //! # Layout
-//! - [`finding`]: the registry is searched
+//! - [`finding`]: searching the registry
 //! - [`adding`]: an entry becomes a server
-//! - [`consent`]: a person is asked before it runs
+//! - [`consent`]: confirmation before an entry runs
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -19,7 +19,7 @@ use kitbag_testkit::home::{CommandOutcome, Home};
 use kitbag_testkit::programs::{testbed, write_program};
 use kitbag_testkit::shelf::Shelf;
 
-/// A home beside a registry, in which no program is installed but what a test puts there.
+/// A home with a registry, whose PATH only has programs that a test adds.
 struct RegistryHome {
     home: Home,
     shelf: Shelf,
@@ -39,7 +39,7 @@ impl RegistryHome {
         self.home.path(path)
     }
 
-    /// A program that notes how it was started, and then is the testbed.
+    /// Adds a program that records how it was started, and then acts as the testbed.
     fn runner(&self, name: &str) {
         let script = format!(
             "#!/bin/sh\nset -eu\nPATH=/usr/bin:/bin\n{{ echo \"$0 $*\"; env | sort; }} > {}\nexec {} stdio\n",

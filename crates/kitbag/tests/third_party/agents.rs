@@ -1,4 +1,4 @@
-//! The server that answers what coding agents can do, driven by a foreign client in both eras.
+//! The stand-alone server about coding agents, driven by a third-party client in both eras.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! Real servers and real runtimes, broken for real, before the doctor.
+//! Real servers and runtimes, really broken, diagnosed by the doctor.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ struct Broken {
     args: Vec<String>,
     env: Value,
     cause: &'static str,
-    /// What the finding must say besides.
+    /// Further text that the finding must contain.
     says: &'static str,
 }
 
@@ -27,7 +27,7 @@ impl Broken {
         self
     }
 
-    /// JSON strings and arrays of them are TOML as well.
+    /// JSON strings and arrays of strings are valid TOML.
     fn table(&self) -> String {
         let Self {
             name,
@@ -45,7 +45,7 @@ impl Broken {
             .collect();
         let (command, args) = (json!(command), json!(args));
         let env = pairs.join(", ");
-        // One that serves HTTP says nothing more; all others end by themselves, when they have started.
+        // A server over HTTP prints nothing more; all others exit once they have started.
         let start_timeout = match *cause {
             "serves_http" => "30s",
             _ => "180s",
@@ -87,7 +87,7 @@ fn from_pypi() -> Vec<Broken> {
     };
     let (new, old) = (bin("servers", "python"), bin("sqlite", "python"));
     let git = bin("servers", "mcp-server-git");
-    // Installed for the old library, and met by the new one.
+    // Installed for the old library, and run with the new one.
     let sqlite = format!(
         "import sys; sys.path.append({:?}); import mcp_server_sqlite; mcp_server_sqlite.main()",
         packages(&tools().join("python/sqlite"))
@@ -220,7 +220,7 @@ fn from_npm(taken: u16) -> Vec<Broken> {
     ]
 }
 
-/// `npx` of this machine, with a registry that does not exist and one that has nothing.
+/// `npx` of this machine, with an unreachable registry and an empty one.
 fn through_npx(folder: &Path) -> Vec<Broken> {
     let run = |name, registry: String, cause, says| {
         let cache = folder.join(format!("npm-{name}"));

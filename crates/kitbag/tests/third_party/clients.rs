@@ -1,4 +1,4 @@
-//! What all clients can do, whether they stay connected or are a command that is run each time.
+//! The common interface of clients, whether they stay connected or run once per command.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,8 +26,8 @@ impl Client {
         match self {
             Self::Sdk(sdk, mode) => Caller::Driver(Driver::connect(sdk, mode, stage, door)),
             Self::Inspector => {
-                // Each of its commands starts a gateway of its own at the stdio door, and ends it
-                // sooner than a slow server has introduced itself.
+                // Each of its commands starts its own gateway on stdio, and ends it before a slow server has been
+                // initialized.
                 if door == Door::Stdio {
                     stage.introduce_servers();
                 }
@@ -128,6 +128,6 @@ impl Inspector<'_> {
     }
 }
 
-/// How the inspector ends when a tool says that it failed.
+/// The inspector's exit code if a tool reports an error.
 const TOOL_FAILED: i32 = 5;
 const PATIENCE: Duration = Duration::from_secs(180);

@@ -1,4 +1,4 @@
-//! Programs that join real servers in one run, as real clients of both eras ask for them.
+//! Programs that join real servers in one run, requested by real clients of both eras.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,8 @@ use crate::clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPES
 use crate::gateway::{Door, Stage};
 use crate::servers::{self, RealServer};
 
-/// Reads a file, the log of a repository and the knowledge graph, each from its own server, and
-/// returns a line of each.
+/// Reads a file, a repository's log and the knowledge graph, each from its own server, and returns one
+/// line of each.
 fn program(servers: &[RealServer]) -> String {
     let of = |name: &str| {
         let server = servers.iter().find(|server| server.name == name).unwrap();

@@ -1,4 +1,4 @@
-//! Talks to the small scripts in `tests/clients`, which drive the official SDKs.
+//! Drives the small scripts in `tests/clients`, which use the official SDKs.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -108,7 +108,7 @@ impl Driver {
         }
     }
 
-    /// The list answers at once, also while servers are still starting; this waits for them.
+    /// Waits until the list has these tools, since lists are answered while servers start.
     #[track_caller]
     pub(crate) fn list_until(&mut self, wanted: &[String]) {
         let deadline = Instant::now() + PATIENCE;
@@ -133,7 +133,7 @@ impl Driver {
         }
     }
 
-    /// Begins a call that goes on for ten minutes, and sees it under way.
+    /// Begins a call that takes ten minutes, and waits until it runs.
     #[track_caller]
     pub(crate) fn begin_endless_call(&mut self) {
         let arguments = json!({"duration": 600, "steps": 6000});
@@ -161,7 +161,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // At the end of its input a script takes its leave, and with it the gateway it started.
+        // A script exits at the end of its input, and with it the gateway that it started.
         self.stdin = None;
         processes::wait_or_kill(&mut self.process);
     }

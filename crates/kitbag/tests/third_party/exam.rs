@@ -1,7 +1,7 @@
-//! Scripts in place of models do our tasks over real servers, on every surface. A good one, a lazy one
-//! and a confused one stand side by side in `docs/evaluation.md`.
+//! Scripts in place of models do our tasks with real servers, on every surface. `docs/evaluation.md`
+//! compares a good, a lazy and a confused script.
 //!
-//! `KITBAG_WRITE_TASKS=1` has all tasks done and writes the outcomes and the table anew.
+//! With `KITBAG_WRITE_TASKS=1`, all tasks are run, and the outcomes and the table are rewritten.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,8 +14,7 @@ use serde_json::{Value, json};
 use crate::gateway::{KITBAG, tools};
 
 const SURFACES: [&str; 4] = ["search", "adaptive", "code", "all"];
-/// A task of two servers: enough to see that each surface leads to real calls, in the time that a
-/// test has.
+/// A task with two servers: enough to see that each surface makes real calls, in the time of a test.
 const SOME: [&str; 1] = ["x1"];
 const WRITE: &str = "KITBAG_WRITE_TASKS";
 
@@ -54,7 +53,7 @@ fn the_page_shows_the_outcomes_that_are_written_down() {
     );
 }
 
-/// Sits the exam of all three characters on all surfaces.
+/// Runs the suite with all three characters on all surfaces.
 fn sat(suite: &Path, folder: &Path) -> Value {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let models: Vec<ScriptedModel> = Character::ALL
@@ -75,7 +74,7 @@ fn sat(suite: &Path, folder: &Path) -> Value {
     serde_json::from_slice(&output.stdout).expect("the report is JSON")
 }
 
-/// The programs that `evals/tasks/kitbag.toml` names.
+/// The PATH with the programs that `evals/tasks/kitbag.toml` uses.
 fn path() -> String {
     let folders = [
         "node_modules/.bin",
@@ -87,7 +86,7 @@ fn path() -> String {
     format!("{}:/usr/bin:/bin", folders.join(":"))
 }
 
-/// The outcome of each task, by model and by surface.
+/// The outcome of each task, by model and surface.
 type Outcomes = BTreeMap<String, BTreeMap<String, BTreeMap<String, Outcome>>>;
 
 #[derive(Debug)]
@@ -154,7 +153,7 @@ impl Outcome {
     }
 }
 
-/// The outcomes of the run that wrote the table.
+/// The outcomes stored with the table.
 fn written() -> Outcomes {
     let kept: BTreeMap<String, BTreeMap<String, BTreeMap<String, Value>>> =
         serde_json::from_str(&read(&tasks("scripted.json"))).unwrap();
@@ -173,7 +172,7 @@ fn written() -> Outcomes {
         .collect()
 }
 
-/// One task a line, so that a change can be read.
+/// One task per line, for readable diffs.
 fn pretty(outcomes: &Outcomes) -> String {
     let mut models = Vec::new();
     for (model, surfaces) in outcomes {
@@ -226,14 +225,14 @@ fn row(model: &str, surface: &str, tasks: &BTreeMap<String, Outcome>) -> String 
     )
 }
 
-/// The page with this table in place of the one that it shows.
+/// Replaces the table on the page.
 fn with_table(page: &str, table: &str) -> String {
     let (before, rest) = page.split_once(HEADING).expect("the page has the table");
     let (_, after) = rest.split_once("\n\n").expect("the page goes on");
     format!("{before}{table}\n{after}")
 }
 
-/// The suite with some of its tasks.
+/// The suite reduced to some of its tasks.
 fn some() -> Value {
     let mut suite: Value = serde_json::from_str(&read(&tasks("suite.json"))).unwrap();
     let tasks = suite["tasks"].as_array_mut().unwrap();

@@ -1,4 +1,4 @@
-//! The gateway under test: its configuration, and the two doors through which clients come.
+//! The gateway under test: its configuration, and its HTTP and stdio transports.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,11 +18,11 @@ pub(crate) enum Door {
     Stdio,
 }
 
-/// A folder with a configuration, and a gateway as soon as a client comes through the HTTP door.
+/// A folder with a configuration, and a gateway once a client connects over HTTP.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) servers: Vec<RealServer>,
-    /// What follows `kitbag serve`.
+    /// Arguments after `kitbag serve`.
     flags: &'static [&'static str],
     folder: TempDir,
     serving: std::cell::OnceCell<Serving>,
@@ -35,17 +35,17 @@ struct Serving {
 }
 
 impl Stage {
-    /// All tools of these servers are listed.
+    /// On the surface `all`.
     pub(crate) fn with(servers: fn(&Path) -> Vec<RealServer>) -> Self {
         Self::new(servers, &["--surface", "all"])
     }
 
-    /// With nothing said about what is listed.
+    /// On the default surface.
     pub(crate) fn by_default(servers: fn(&Path) -> Vec<RealServer>) -> Self {
         Self::new(servers, &[])
     }
 
-    /// On the surface where programs call the tools.
+    /// On the surface `code`.
     pub(crate) fn on_code(servers: fn(&Path) -> Vec<RealServer>) -> Self {
         Self::new(servers, &["--surface", "code"])
     }
@@ -70,7 +70,7 @@ impl Stage {
         }
     }
 
-    /// Where a client of the HTTP door goes; starts the gateway when it is not yet there.
+    /// The URL for HTTP clients; starts the gateway if necessary.
     pub(crate) fn endpoint(&self) -> &str {
         &self
             .serving
@@ -78,12 +78,12 @@ impl Stage {
             .endpoint
     }
 
-    /// What a client of the stdio door starts by itself.
+    /// The command that a stdio client launches.
     pub(crate) fn command(&self) -> Vec<String> {
         self.kitbag(&[&["serve"], self.flags].concat())
     }
 
-    /// Has every server asked what it offers, as a person does after writing the configuration.
+    /// Lists every server, as a user does after configuring them.
     #[track_caller]
     pub(crate) fn introduce_servers(&self) {
         let command = self.kitbag(&["servers", "test"]);
@@ -114,7 +114,7 @@ impl Stage {
             .collect()
     }
 
-    /// None at the stdio door, where the gateway is the client's child.
+    /// `None` on stdio, where the gateway is the client's child.
     pub(crate) fn gateway_pid(&self) -> Option<u32> {
         self.serving.get().map(|serving| serving.process.id())
     }
@@ -153,7 +153,7 @@ fn address(line: &str) -> Option<String> {
     Some(line[start..end].to_owned())
 }
 
-/// JSON strings and arrays of them are TOML as well.
+/// JSON strings and arrays of strings are valid TOML.
 fn configuration(servers: &[RealServer]) -> String {
     let mut text = "[serve]\nbind = \"127.0.0.1:0\"\n".to_owned();
     for server in servers {
@@ -174,7 +174,7 @@ fn configuration(servers: &[RealServer]) -> String {
     text
 }
 
-/// What `cargo xtask setup` has installed.
+/// The folder of `cargo xtask setup`.
 pub(crate) fn tools() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
     let tools = std::env::var_os("KITBAG_TOOLS").map_or(here, PathBuf::from);

@@ -1,8 +1,7 @@
-//! Servers of other authors behind the gateway and clients of other authors in front of it, over
-//! HTTP and stdio.
+//! Third-party servers behind the gateway and third-party clients in front of it, over HTTP and stdio.
 //!
-//! Neither side was written by us, so this is where a misreading of the protocol shows that
-//! our own client and our own server would share.
+//! We wrote neither side, so these tests show misreadings of the protocol that our own client and server
+//! would share.
 
 #![expect(
     clippy::unwrap_used,
@@ -101,7 +100,7 @@ fn the_typescript_client_in_the_modern_era_lists_and_calls_real_servers() {
     check_list_and_call(TYPESCRIPT_MODERN, Door::Http);
 }
 
-/// Every SDK in both eras, at both doors, in front of the one server that reports progress.
+/// Every SDK in both eras, over both transports, in front of the one server that reports progress.
 #[track_caller]
 fn check_each_sdk(claim: fn(&mut Driver, &Stage)) {
     for door in [Door::Http, Door::Stdio] {
@@ -129,9 +128,9 @@ fn progress_of_a_real_server_reaches_real_clients() {
                 other => panic!("neither progress nor a result: {other:?}"),
             }
         };
-        // Clients hand progress on beside the answers and drop what comes in the same read, which
-        // happens on a busy machine. That none is lost before it reaches them, the raw clients of
-        // the other end-to-end tests prove.
+        // Clients deliver progress asynchronously and drop what arrives in the same read, which happens on a
+        // busy machine. The raw clients of the other end-to-end tests prove that none is lost before it
+        // reaches them.
         assert!(
             [1.0, 2.0, 3.0, 4.0].starts_with(&steps) && steps.len() >= 2,
             "{steps:?}"
@@ -222,7 +221,7 @@ fn both_eras_of_a_client_share_a_gateway_and_its_server() {
     for driver in &mut drivers {
         driver.begin_endless_call();
     }
-    // Both calls run; each client hears of its own only, and ending one leaves the other.
+    // Both calls run; each client sees only its own, and ending one leaves the other.
     let [modern, legacy] = &mut drivers;
     let steps = |driver: &mut Driver| -> Vec<f64> {
         (0..3)
@@ -238,7 +237,7 @@ fn both_eras_of_a_client_share_a_gateway_and_its_server() {
     }
     kill(modern.pid());
     steps(legacy);
-    // It would otherwise go on with its call for ten minutes.
+    // Otherwise it would continue its call for ten minutes.
     kill(legacy.pid());
 }
 

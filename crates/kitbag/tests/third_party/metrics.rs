@@ -1,4 +1,4 @@
-//! The page of metrics before the readers that Prometheus's own library for Python has.
+//! The metrics page, parsed by Prometheus's own Python library.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::clients::PYTHON;
 use crate::gateway::{Door, Stage, tools};
 use crate::servers;
 
-/// Reads a page in either format and prints each family with its type.
+/// Parses a page in either format and prints each family with its type.
 const READER: &str = "
 import sys
 if sys.argv[1] == 'openmetrics':

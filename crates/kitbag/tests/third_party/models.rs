@@ -1,5 +1,5 @@
-//! The official SDKs of two vendors of models, through the gateway and without it, in front of a
-//! scripted vendor: they make the same of the answers.
+//! The official SDKs of two model vendors, with and without the gateway, against a scripted vendor: both
+//! give the same results.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ fn the_official_sdks_of_the_vendors_work_through_the_gateway_unchanged() {
     }
 }
 
-/// Everything that an SDK makes of the answers.
+/// Everything that an SDK returns for the responses.
 fn told(sdk: Sdk, base: &str) -> Value {
     let mut command: Command = sdk.running("model_sdks");
     let output = command
@@ -54,7 +54,7 @@ fn expected() -> Value {
     })
 }
 
-/// Answers as the vendors do.
+/// Answers like the vendors.
 fn answer(received: &Received) -> Response {
     let asked: Value = serde_json::from_slice(&received.body).unwrap_or_default();
     let (path, stream) = (received.uri.path(), asked["stream"] == true);
@@ -85,7 +85,7 @@ fn error(status: u16, kind: &str, message: &str) -> Response {
     with_ids(status, "application/json", body.to_string())
 }
 
-/// An event without a name is a bare line of data.
+/// An event without a name is a bare data line.
 fn events(events: &[(&str, Value)]) -> Response {
     let lines = events.iter().map(|(name, data)| match (*name, data) {
         ("", Value::String(text)) => format!("data: {text}\n\n"),

@@ -1,5 +1,5 @@
-//! The first minute of a new user, from an empty home to a tool called by a client, and what the guide
-//! shows with real servers.
+//! The first minute of a new user, from an empty home to a tool called by a client, and the guide's
+//! transcripts with real servers.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use crate::gateway::tools;
 use kitbag_testkit::guide::documents;
 use kitbag_testkit::transcript::{Terminal, Transcript};
 
-/// Calls a tool with the Inspector, through the configuration that `kitbag install` has written.
+/// Calls a tool with the Inspector, through the configuration written by `kitbag install`.
 const INSPECT: &str = "mcp-inspector --cli --format json --config ~/.cursor/mcp.json --server kitbag \
     --method tools/call --tool-name call_api --tool-args-json \
     '{\"tool\": \"time__get_current_time\", \"arguments\": {\"timezone\": \"Asia/Tokyo\"}}'";

@@ -1,4 +1,4 @@
-//! Ends processes of a test, and waits for those that others started.
+//! Ends processes of a test, and waits for processes that others started.
 
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -32,5 +32,5 @@ pub(crate) fn wait_or_kill(child: &mut Child) {
 }
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The pause between two looks at a process that is not ours to wait for.
+/// The interval between checks of a process that is not our child.
 const MOMENT: Duration = Duration::from_millis(10);

@@ -1,4 +1,4 @@
-//! Servers as people install them, each with one call whose answer is known.
+//! Servers as users install them, each with one call whose answer is known.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(crate) struct RealServer {
     pub(crate) env: Vec<(&'static str, String)>,
     pub(crate) tool: &'static str,
     pub(crate) arguments: Value,
-    /// What the answer must contain.
+    /// Text that the answer must contain.
     pub(crate) expected: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl RealServer {
     }
 }
 
-/// In the order of the catalog: four from npm, three from PyPI; git and time speak the modern era.
+/// In catalog order: four from npm, three from PyPI; git and time speak the modern era.
 pub(crate) fn all(folder: &Path) -> Vec<RealServer> {
     vec![
         everything(),

@@ -1,5 +1,4 @@
-//! The default surface in front of real servers, as real clients use it: find, describe, call, and
-//! several at once.
+//! The default surface in front of real servers, used by real clients: find, describe, call, and batch.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use crate::clients::{
 use crate::gateway::{Door, Stage};
 use crate::servers::{self, RealServer};
 
-/// The intent of a person who wants what each server's one call does.
+/// A query for each server's one call.
 const WISHES: [(&str, &str); 7] = [
     ("everything", "echo a message back"),
     ("filesystem", "read the contents of a text file"),
@@ -47,7 +46,7 @@ fn check(client: Client, door: Door) {
     check_batch(&mut caller, &stage.servers);
 }
 
-/// Servers are listed while the first client is already there, so it may have to ask again.
+/// Servers are still being listed when the first client arrives, so it may have to search again.
 #[track_caller]
 fn find(caller: &mut Caller<'_>, server: &RealServer) {
     let (_, wish) = WISHES
@@ -106,7 +105,7 @@ fn check_batch(caller: &mut Caller<'_>, servers: &[RealServer]) {
             server.tool_on_merged_route()
         );
         assert!(answers.contains(&heading), "no {heading} in {answers}");
-        // What was created before is not created again, and the answer to that is short.
+        // Entities that exist are not created again, and the answer to that is short.
         let expected = if server.name == "memory" {
             "[]"
         } else {

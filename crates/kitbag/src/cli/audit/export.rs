@@ -1,4 +1,4 @@
-//! `kitbag audit export`: rows into a file, for other programs.
+//! `kitbag audit export`: writes rows to a file for other programs.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -17,7 +17,7 @@ use crate::cli::output::{
 };
 use kitbag_gateway::telemetry::audit::AuditLine;
 
-/// Write rows into a file, the oldest first.
+/// Export rows, oldest first.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     filter: AuditFilter,
     #[arg(long, default_value = "jsonl")]
     format: ExportFormat,
-    /// The file, which must not exist yet; stdout unless given.
+    /// Output file; must not exist yet [default: stdout].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -37,13 +37,13 @@ Examples:
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
-    /// A table, the first line with the names of its columns.
+    /// A table with a header row.
     Csv,
-    /// A JSON object for each line.
+    /// One JSON object per line.
     Jsonl,
 }
 
-/// The number of rows that are read at once; there may be millions.
+/// Rows per read; there may be millions.
 const PAGE: u32 = 1000;
 
 pub(super) async fn run(
@@ -65,8 +65,8 @@ pub(super) async fn run(
         .mode(0o600)
         .open(path);
     let file = file
-        .with_context(|| format!("{} cannot be written", path.display()))
-        .advise(|| "choose a file that does not exist yet, in a folder that does".to_owned())?;
+        .with_context(|| format!("cannot write {}", path.display()))
+        .advise(|| "choose a new file in an existing folder".to_owned())?;
     let mut file = BufWriter::new(file);
     let written = write(arguments, store, Reader::Program, &mut file).await?;
     output.show(&json!({ "rows": written, "file": path }), |_| {
@@ -74,7 +74,7 @@ pub(super) async fn run(
     })
 }
 
-/// A program gets every character. At a terminal some of them would steer it, or hide from the person.
+/// Programs get the exact text; at a terminal, control and invisible characters are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
     Person,
@@ -110,7 +110,7 @@ async fn write(
 }
 
 fn json(row: &AuditRow, reader: Reader) -> serde_json::Result<String> {
-    let line = super::json_line(row)?;
+    let line = super::to_json_line(row)?;
     Ok(match reader {
         Reader::Person => escape_json(&line),
         Reader::Program => line,
@@ -141,9 +141,9 @@ fn cell(value: &Value, reader: Reader) -> String {
     }
 }
 
-/// Puts an apostrophe before each formula. A program that shows tables would run a text that begins
-/// with such a character, and clients choose their names themselves. Where commas are decimal signs,
-/// such a program begins a cell at a semicolon, too.
+/// Puts an apostrophe before each formula: a spreadsheet would run a cell that begins with one of
+/// these characters, and clients choose their own names. Where commas are decimal signs, a semicolon
+/// begins a cell too.
 fn without_formulas(text: &str) -> String {
     const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
     let mut safe = String::with_capacity(text.len());
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_read_back_as_text_by_whatever_shows_tables() {
+    fn a_cell_is_never_a_formula() {
         for (value, expected) in [
             (json!(null), ""),
             (json!(12.5), "12.5"),

@@ -1,4 +1,4 @@
-//! The rows of the audit that the person wants, as given on the command line.
+//! Options that select audit rows.
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
@@ -9,33 +9,33 @@ use crate::cli::completions;
 use kitbag_gateway::telemetry::audit::filters::{self, Outcomes};
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Which rows")]
+#[command(next_help_heading = "Filters")]
 pub(super) struct AuditFilter {
-    /// Of this tenant.
+    /// Only rows of this tenant.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
-    /// Calls of this server or API.
+    /// Only calls of this server or API.
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::servers))]
     server: Option<ServerName>,
-    /// Calls of tools, prompts and resources of this name; `*` and `?` stand for others.
+    /// Only calls of this tool, prompt or resource; `*` and `?` are wildcards.
     #[arg(long, value_name = "PATTERN")]
     tool: Option<String>,
-    /// Of the key with this id.
+    /// Only rows of the key with this ID.
     #[arg(long, value_name = "ID")]
     key: Option<String>,
-    /// Calls that this run of code made.
+    /// Only calls made by this run of a program.
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// That ended so: `ok`, `denied`, `failed` for all that went wrong at a server, ….
+    /// Only this outcome: `ok`, `denied`, `failed` (any failure at a server), ….
     #[arg(long, value_name = "OUTCOME", value_parser = filters::parse_outcomes)]
     outcome: Vec<Outcomes>,
-    /// Of this kind: `call`, `search`, `discovery`, `group_change`, `key_refused`, ….
+    /// Only this event: `call`, `search`, `discovery`, `group_change`, `key_refused`, ….
     #[arg(long, value_name = "EVENT", value_parser = filters::parse_row_kind)]
     event: Vec<AuditRowKind>,
-    /// From then on: `30m`, `2h`, `7d` ago, a date, or a date and a time.
+    /// Only since this time: `30m`, `2h` or `7d` ago, a date, or a date and time.
     #[arg(long, value_name = "WHEN", value_parser = filters::parse_time)]
     since: Option<Timestamp>,
-    /// Up to then.
+    /// Only until this time.
     #[arg(long, value_name = "WHEN", value_parser = filters::parse_time)]
     until: Option<Timestamp>,
 }

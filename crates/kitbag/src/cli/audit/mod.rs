@@ -1,4 +1,4 @@
-//! `kitbag audit`: the calls, searches, refusals and changes, with the actor and the outcome of each.
+//! `kitbag audit`: shows calls, searches, rejections and changes with their actor and outcome.
 
 mod export;
 mod filter;
@@ -17,7 +17,7 @@ use super::output::Output;
 use crate::cli::open_store::open_store;
 use kitbag_gateway::telemetry::audit::AuditLine;
 
-/// Show what was called, searched, refused and changed, by whom, and how it ended.
+/// Show calls, searches, rejections and changes.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -25,10 +25,10 @@ pub struct Arguments {
     verb: Option<Verb>,
     #[command(flatten)]
     filter: AuditFilter,
-    /// The number of rows at most, the newest.
+    /// Maximum number of rows; the newest are shown.
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     limit: u32,
-    /// Go on showing new rows until interrupted.
+    /// Keep showing new rows until interrupted.
     #[arg(long, short)]
     follow: bool,
 }
@@ -44,8 +44,8 @@ Examples:
   kitbag audit --run 4f1c09d2
   kitbag audit export --format csv --output audit.csv --since 30d
 
-Results of calls are not recorded, and arguments only as [audit] says.
-With --json each row is a line.";
+Results of calls are not recorded; arguments only if [audit] says so.
+With --json, each row is one line.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -57,7 +57,7 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = open_store(&config, "the audit cannot be reached").await?;
+    let store = open_store(&config, "cannot open the audit log").await?;
     match &arguments.verb {
         Some(Verb::Export(arguments)) => export::run(arguments, &store, invocation.output).await?,
         None => show(arguments, &store, invocation.output).await?,
@@ -70,17 +70,16 @@ async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::R
     let query = arguments.filter.query(arguments.limit);
     let mut newest = store.newest_audit_row_id().await?;
     let mut rows = store.read_audit(&query).await?;
-    // The rows stand in the order in which they happened: the newest is at the bottom, where new
-    // ones follow.
+    // Oldest first: the newest row is at the bottom, where `follow` appends.
     rows.reverse();
     if rows.is_empty() && !arguments.follow {
-        output.note("Nothing of that kind is on record.");
+        output.note("No matching audit rows.");
         return Ok(());
     }
     if output.json || arguments.follow {
-        print(&rows, output)?;
+        print_rows(&rows, output)?;
     } else {
-        output.print(&text::table_of(&rows))?;
+        output.print(&text::format_table_of(&rows))?;
     }
     if !arguments.follow {
         return Ok(());
@@ -92,7 +91,7 @@ async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::R
     }
 }
 
-/// Looks again and again. A call that has not ended is shown when it has.
+/// Polls for new rows. An unfinished call is printed once it has finished.
 async fn follow(
     mut query: AuditQuery,
     newest: i64,
@@ -105,38 +104,38 @@ async fn follow(
     let mut unfinished = Vec::new();
     loop {
         query.page = AuditPage::WrittenAfter { id: newest };
-        let (begun, mut ended): (Vec<_>, Vec<_>) = store
+        let (started, mut ended): (Vec<_>, Vec<_>) = store
             .read_audit(&query)
             .await?
             .into_iter()
             .partition(|row| row.outcome == Outcome::Unfinished);
-        let rows = begun.iter().chain(&ended);
+        let rows = started.iter().chain(&ended);
         newest = rows.map(|row| row.id).max().unwrap_or(newest);
         let (still, done): (Vec<_>, Vec<_>) = store
             .read_audit_rows(&unfinished)
             .await?
             .into_iter()
             .partition(|row| row.outcome == Outcome::Unfinished);
-        unfinished = still.into_iter().chain(begun).map(|row| row.id).collect();
+        unfinished = still.into_iter().chain(started).map(|row| row.id).collect();
         ended.extend(done);
         ended.sort_by_key(|row| row.id);
-        print(&ended, output)?;
+        print_rows(&ended, output)?;
         tokio::time::sleep(EVERY).await;
     }
 }
 
-fn print(rows: &[AuditRow], output: Output) -> anyhow::Result<()> {
+fn print_rows(rows: &[AuditRow], output: Output) -> anyhow::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     let lines: Vec<String> = if output.json {
-        rows.iter().map(json_line).collect::<Result<_, _>>()?
+        rows.iter().map(to_json_line).collect::<Result<_, _>>()?
     } else {
-        rows.iter().map(text::line).collect()
+        rows.iter().map(text::format_line).collect()
     };
     output.print(&lines.join("\n"))
 }
 
-fn json_line(row: &AuditRow) -> serde_json::Result<String> {
+fn to_json_line(row: &AuditRow) -> serde_json::Result<String> {
     serde_json::to_string(&AuditLine::from_row(row))
 }

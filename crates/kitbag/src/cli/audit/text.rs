@@ -1,4 +1,4 @@
-//! Rows of the audit for people: as a table, or one line for each.
+//! Formats audit rows as a table or as lines.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use kitbag_store::{AuditRow, AuditRowContent};
 
 use crate::cli::output::{format_table, strip_controls, to_one_line};
 
-pub(super) fn table_of(rows: &[AuditRow]) -> String {
+pub(super) fn format_table_of(rows: &[AuditRow]) -> String {
     format_table(
         ["WHEN", "WHAT", "OUTCOME", "TOOK", "TOKENS", "WHO", "FROM"],
         rows.iter().map(cells),
@@ -18,17 +18,17 @@ pub(super) fn table_of(rows: &[AuditRow]) -> String {
 
 fn cells(row: &AuditRow) -> [String; 7] {
     [
-        when(row.at),
-        what(row),
-        how(row),
-        took(row),
-        tokens(row),
-        who(row),
+        format_time(row.at),
+        describe_subject(row),
+        describe_outcome(row),
+        format_latency(row),
+        format_tokens(row),
+        describe_actor(row),
         row.address.clone().unwrap_or_default(),
     ]
 }
 
-pub(super) fn line(row: &AuditRow) -> String {
+pub(super) fn format_line(row: &AuditRow) -> String {
     const DIM: Style = Style::new().dimmed();
     let style = match row.outcome {
         Outcome::Ok | Outcome::InputRequired | Outcome::Unfinished | Outcome::Cancelled => {
@@ -41,20 +41,20 @@ pub(super) fn line(row: &AuditRow) -> String {
         .as_deref()
         .map(|address| format!(" from {address}"))
         .unwrap_or_default();
-    let took = Some(took(row))
+    let took = Some(format_latency(row))
         .filter(|it| !it.is_empty())
         .map(|it| format!(" in {it}"))
         .unwrap_or_default();
     let (when, what, how, who) = (
-        when(row.at),
-        to_one_line(&strip_controls(&what(row))),
-        how(row),
-        to_one_line(&strip_controls(&who(row))),
+        format_time(row.at),
+        to_one_line(&strip_controls(&describe_subject(row))),
+        describe_outcome(row),
+        to_one_line(&strip_controls(&describe_actor(row))),
     );
     format!("{DIM}{when}{DIM:#} {what} {style}{how}{style:#}{took} {DIM}{who}{from}{DIM:#}")
 }
 
-fn when(at: Timestamp) -> String {
+fn format_time(at: Timestamp) -> String {
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
     moment
         .to_zoned(TimeZone::system())
@@ -62,8 +62,8 @@ fn when(at: Timestamp) -> String {
         .to_string()
 }
 
-/// Returns the name of the called capability as clients see it, or the change and its subject.
-fn what(row: &AuditRow) -> String {
+/// Formats the called capability as clients see it, or the change and its subject.
+fn describe_subject(row: &AuditRow) -> String {
     match &row.content {
         AuditRowContent::Call { capability, .. } => {
             format!("{}/{}", capability.server, capability.name)
@@ -73,42 +73,42 @@ fn what(row: &AuditRow) -> String {
             subject,
             detail,
             ..
-        } => named(kind.as_str(), subject, detail.as_deref()),
+        } => describe_event(kind.as_str(), subject, detail.as_deref()),
         AuditRowContent::Event {
             action,
             subject,
             detail,
-        } => named(action.as_str(), subject, detail.as_deref()),
+        } => describe_event(action.as_str(), subject, detail.as_deref()),
     }
 }
 
-fn named(what: &str, subject: &str, detail: Option<&str>) -> String {
+fn describe_event(what: &str, subject: &str, detail: Option<&str>) -> String {
     let detail = detail.map(|it| format!(" ({it})")).unwrap_or_default();
-    format!("{}: {subject}{detail}", words(what))
+    format!("{}: {subject}{detail}", to_words(what))
 }
 
-fn tokens(row: &AuditRow) -> String {
+fn format_tokens(row: &AuditRow) -> String {
     let tokens = row.cost.tokens.map(|tokens| tokens.to_string());
     tokens.unwrap_or_default()
 }
 
-fn how(row: &AuditRow) -> String {
-    words(row.outcome.as_str())
+fn describe_outcome(row: &AuditRow) -> String {
+    to_words(row.outcome.as_str())
 }
 
-fn took(row: &AuditRow) -> String {
+fn format_latency(row: &AuditRow) -> String {
     match &row.content {
         AuditRowContent::Call { latency, .. } | AuditRowContent::Inquiry { latency, .. }
             if row.outcome != Outcome::Unfinished =>
         {
-            duration(*latency)
+            format_seconds(*latency)
         }
         _ => String::new(),
     }
 }
 
-/// Returns the tenant with its key, the user of this machine, and the program.
-fn who(row: &AuditRow) -> String {
+/// Formats the tenant with its key, the user of this machine, and the program.
+fn describe_actor(row: &AuditRow) -> String {
     let key = row
         .key
         .as_ref()
@@ -120,12 +120,12 @@ fn who(row: &AuditRow) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn words(name: &str) -> String {
+fn to_words(name: &str) -> String {
     name.replace('_', " ")
 }
 
 /// `0.4 ms`, `12 ms`, `3.2 s`.
-fn duration(took: Duration) -> String {
+fn format_seconds(took: Duration) -> String {
     let seconds = took.as_secs_f64();
     match seconds {
         ..0.010 => format!("{:.1} ms", seconds * 1e3),

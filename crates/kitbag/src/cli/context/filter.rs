@@ -1,4 +1,4 @@
-//! The facts that a person means.
+//! Options that select facts.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -8,20 +8,20 @@ use kitbag_store::{FactFilter, FactHolders};
 
 use crate::cli::failure::Advise as _;
 
-/// The tenants that may read facts.
+/// Options for the tenants that may read facts.
 #[derive(Debug, Clone, Args)]
 pub(super) struct HolderChoice {
-    /// The tenant that the facts belong to, `local` unless given.
+    /// Tenant that owns the facts [default: local].
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
-    /// All tenants may read the facts.
+    /// Let all tenants read the facts.
     #[arg(long, conflicts_with = "tenant")]
     all_tenants: bool,
 }
 
 impl HolderChoice {
-    /// Returns the tenant, or nothing for all of them.
-    pub(super) fn or_local(self) -> Option<Tenant> {
+    /// Returns the tenant, or `None` for all tenants.
+    pub(super) fn into_tenant(self) -> Option<Tenant> {
         match self.all_tenants {
             true => None,
             false => Some(self.tenant.unwrap_or_else(Tenant::local)),
@@ -32,28 +32,28 @@ impl HolderChoice {
 #[derive(Debug, Clone, Args)]
 #[group(id = "selection", multiple = true)]
 pub(super) struct FactSelection {
-    /// Facts of this tenant.
+    /// Only facts of this tenant.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
-    /// Facts that all tenants may read.
+    /// Only facts that all tenants may read.
     #[arg(long, conflicts_with = "tenant")]
     all_tenants: bool,
-    /// Facts about this.
+    /// Only facts with this subject.
     #[arg(long, value_name = "NAME")]
     subject: Option<String>,
-    /// Facts about this property.
+    /// Only facts with this predicate.
     #[arg(long, value_name = "NAME")]
     predicate: Option<String>,
-    /// Facts from this source.
+    /// Only facts from this source.
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// The fact of this number.
+    /// Only the fact with this ID.
     #[arg(long, value_name = "ID")]
     id: Option<i64>,
 }
 
 impl FactSelection {
-    pub(super) fn filter(&self) -> FactFilter {
+    pub(super) fn to_filter(&self) -> FactFilter {
         FactFilter {
             holders: match (&self.tenant, self.all_tenants) {
                 (Some(tenant), _) => FactHolders::Only(Some(tenant.clone())),
@@ -68,11 +68,11 @@ impl FactSelection {
         }
     }
 
-    /// Returns the name of the facts in the audit. One who forgets must say which, or `--all`.
-    pub(super) fn named(&self, all: bool) -> anyhow::Result<String> {
+    /// Describes the selection for the audit log. Fails if nothing is selected and `all` is false.
+    pub(super) fn describe(&self, all: bool) -> anyhow::Result<String> {
         let parts = [
             self.tenant.as_ref().map(|it| format!("tenant {it}")),
-            self.all_tenants.then(|| "those for all tenants".to_owned()),
+            self.all_tenants.then(|| "facts of all tenants".to_owned()),
             self.subject.as_ref().map(|it| format!("subject {it}")),
             self.predicate.as_ref().map(|it| format!("predicate {it}")),
             self.source.as_ref().map(|it| format!("source {it}")),
@@ -81,8 +81,8 @@ impl FactSelection {
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         if parts.is_empty() {
-            return Err(anyhow!("it is not said which facts are to be forgotten")).advise(|| {
-                "name a source, a subject, a tenant or an id, or give --all".to_owned()
+            return Err(anyhow!("no facts selected")).advise(|| {
+                "select facts by --source, --subject, --tenant or --id, or pass --all".to_owned()
             });
         }
         Ok(parts.join(", "))

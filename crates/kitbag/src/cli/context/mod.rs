@@ -1,6 +1,6 @@
-//! `kitbag context`: the facts of the context plane, from which agents take what the company knows.
+//! `kitbag context`: manages the facts that agents can query.
 //!
-//! - `filter`: the facts that a person means
+//! - `filter`: options that select facts
 
 mod filter;
 
@@ -31,7 +31,7 @@ use crate::cli::open_store::open_store;
 use crate::trail;
 use filter::{FactSelection, HolderChoice};
 
-/// Take in, show and forget the facts that agents can ask for.
+/// Import, list and delete facts that agents can query.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -46,29 +46,29 @@ Examples:
   kitbag context list --subject Contoso
   kitbag context forget --source CRM --tenant acme
 
-A fact has a source with a quote, a date and a tier of authority. Agents ask for
-facts with context_query and context_explain, if [context] is enabled.";
+A fact has a source with a quote, a date and an authority tier. Agents query
+facts with context_query and context_explain if [context] is enabled.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Take facts from a file with one in each line; all of them or none.
+    /// Import facts from a JSON Lines file: all of them or none.
     #[command(
         after_help = "Examples:\n  kitbag context import facts.jsonl --all-tenants\n  \
                       kitbag context import crm.jsonl --replace CRM\n\n\
-                      A line is JSON: {\"subject\": \"Contoso\", \"predicate\": \"employees\",\n\
+                      Each line is an object: {\"subject\": \"Contoso\", \"predicate\": \"employees\",\n\
                       \"object\": \"900\", \"source\": {\"name\": \"CRM\", \"url\": \"https://…\", \"quote\":\n\
-                      \"Headcount: 900\"}, \"authority\": 2, \"observed_at\": \"2026-10-01\"}, and if you\n\
-                      like \"valid_until\". A fact that is there already is not taken in again."
+                      \"Headcount: 900\"}, \"authority\": 2, \"observed_at\": \"2026-10-01\"}, optionally\n\
+                      with \"valid_until\". Facts that exist already are skipped."
     )]
     Import {
         file: PathBuf,
         #[command(flatten)]
         holder: HolderChoice,
-        /// Forget the facts of this source first.
+        /// Delete the facts of this source first.
         #[arg(long, value_name = "SOURCE")]
         replace: Option<String>,
     },
-    /// Show facts, in the order in which they came.
+    /// List facts, oldest first.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag context list\n  kitbag context list --subject Contoso --json"
@@ -76,11 +76,11 @@ enum Verb {
     List {
         #[command(flatten)]
         wanted: FactSelection,
-        /// The number of facts at most.
+        /// Maximum number of facts.
         #[arg(long, short = 'n', default_value_t = 100, value_name = "N")]
         limit: u32,
     },
-    /// Forget facts, for good.
+    /// Delete facts permanently.
     #[command(
         after_help = "Examples:\n  kitbag context forget --id 12\n  kitbag context forget --source CRM --tenant acme\n  \
                       kitbag context forget --all"
@@ -88,7 +88,7 @@ enum Verb {
     Forget {
         #[command(flatten)]
         wanted: FactSelection,
-        /// All facts of all tenants.
+        /// Delete all facts of all tenants.
         #[arg(long, conflicts_with = "selection")]
         all: bool,
     },
@@ -96,7 +96,7 @@ enum Verb {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = open_store(&config, "the facts cannot be reached").await?;
+    let store = open_store(&config, "cannot open the facts").await?;
     match arguments.verb {
         Verb::Import {
             file,
@@ -105,10 +105,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         } => {
             let given = GivenImport {
                 file: &file,
-                holder: holder.or_local(),
+                holder: holder.into_tenant(),
                 replace: replace.as_deref(),
             };
-            take_in(&store, &config, &given, invocation).await?;
+            import_file(&store, &config, &given, invocation).await?;
         }
         Verb::List { wanted, limit } => list(&store, wanted, limit, invocation).await?,
         Verb::Forget { wanted, all } => forget(&store, wanted, all, invocation).await?,
@@ -117,24 +117,22 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-/// An import as the person typed it.
+/// Arguments of `context import`.
 struct GivenImport<'a> {
     file: &'a Path,
     holder: Option<Tenant>,
     replace: Option<&'a str>,
 }
 
-async fn take_in(
+async fn import_file(
     store: &Store,
     config: &Config,
     given: &GivenImport<'_>,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let text = fs::read_to_string(given.file)
-        .with_context(|| format!("{} cannot be read", given.file.display()))
-        .advise(|| {
-            "name a file with a fact in each line: kitbag context import --help".to_owned()
-        })?;
+        .with_context(|| format!("cannot read {}", given.file.display()))
+        .advise(|| "pass a JSON Lines file of facts: kitbag context import --help".to_owned())?;
     let lookup = vault::open_lookup(config, store).await?;
     let embedder = Arc::new(TextEmbedder::new(&config.embedder, &lookup));
     let wanted = ContextImport {
@@ -142,7 +140,7 @@ async fn take_in(
         holder: given.holder.clone(),
         replaced_source: given.replace,
     };
-    let going_on = invocation.output.progress("Taking facts in");
+    let going_on = invocation.output.progress("Importing facts");
     let imported = import_facts(store, &embed_function(embedder), &wanted).await;
     drop(going_on);
     let imported = imported.map_err(advise_import)?;
@@ -153,9 +151,9 @@ async fn take_in(
     if !config.context.enabled {
         invocation
             .output
-            .note("Agents cannot ask for facts yet: put `enabled = true` under [context].");
+            .note("Agents cannot query facts yet: set `enabled = true` under [context].");
     }
-    tell(imported, invocation)
+    show_import(imported, invocation)
 }
 
 fn advise_import(error: ContextImportError) -> anyhow::Error {
@@ -165,20 +163,20 @@ fn advise_import(error: ContextImportError) -> anyhow::Error {
     }
 }
 
-fn tell(imported: ImportedFacts, invocation: &Invocation) -> anyhow::Result<()> {
+fn show_import(imported: ImportedFacts, invocation: &Invocation) -> anyhow::Result<()> {
     let ImportedFacts {
         added,
         replaced,
         known,
     } = imported;
-    let told = json!({ "added": added, "known": known, "replaced": replaced });
-    invocation.output.show(&told, |_| {
-        let mut text = format!("Took in {}", pluralize(added as usize, "fact"));
+    let report = json!({ "added": added, "known": known, "replaced": replaced });
+    invocation.output.show(&report, |_| {
+        let mut text = format!("Imported {}", pluralize(added as usize, "fact"));
         if known > 0 {
-            text.push_str(&format!("; {known} were there already"));
+            text.push_str(&format!("; {known} already known"));
         }
         if replaced > 0 {
-            text.push_str(&format!("; {replaced} made room"));
+            text.push_str(&format!("; {replaced} replaced"));
         }
         text
     })
@@ -190,13 +188,13 @@ async fn list(
     limit: u32,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let mut filter = wanted.filter();
+    let mut filter = wanted.to_filter();
     filter.limit = Some(limit);
     let found = store.facts(&filter).await?;
     if found.is_empty() && !invocation.output.json {
         invocation
             .output
-            .note("No such fact. Take some in: kitbag context import FILE");
+            .note("No matching facts. Import some: kitbag context import FILE");
         return Ok(());
     }
     let rows: Vec<Value> = found.iter().map(stored_fact_to_json).collect();
@@ -237,8 +235,8 @@ async fn forget(
     all: bool,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let subject = wanted.named(all)?;
-    let filter = wanted.filter();
+    let subject = wanted.describe(all)?;
+    let filter = wanted.to_filter();
     let forgotten = store.delete_facts(&filter).await?;
     let event = trail::change_event("kitbag context forget", Action::FactsForgotten, &subject);
     let tenant = match filter.holders {
@@ -246,8 +244,8 @@ async fn forget(
         _ => None,
     };
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let told = json!({ "forgotten": forgotten });
-    invocation.output.show(&told, |_| {
-        format!("Forgot {}", pluralize(forgotten as usize, "fact"))
+    let report = json!({ "forgotten": forgotten });
+    invocation.output.show(&report, |_| {
+        format!("Deleted {}", pluralize(forgotten as usize, "fact"))
     })
 }

@@ -193,20 +193,20 @@ mod tests {
             Area::Servers.ok("time", "offers 2 tools"),
         ];
         let report = HealthReport::new(findings);
-        let told = anstream::adapter::strip_str(&report.for_people()).to_string();
+        let text = anstream::adapter::strip_str(&report.for_people()).to_string();
         assert!(
-            told.lines().all(|line| line.chars().count() <= 80),
-            "{told}"
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
         );
         assert!(
-            told.starts_with("Configuration\n  ✓ ok       kitbag.toml: loads\n\nServers\n"),
-            "{told}"
+            text.starts_with("Configuration\n  ✓ ok       kitbag.toml: loads\n\nServers\n"),
+            "{text}"
         );
         assert!(
-            told.contains("✗ problem  notes: ended\n             why: word word"),
-            "{told}"
+            text.contains("✗ problem  notes: ended\n             why: word word"),
+            "{text}"
         );
-        assert!(told.ends_with("\n1 problem."), "{told}");
+        assert!(text.ends_with("\n1 problem."), "{text}");
         assert!(!report.is_healthy() && HealthReport::new(Vec::new()).is_healthy());
     }
 
@@ -217,11 +217,11 @@ mod tests {
             "so on ".repeat(6),
             "a b ".repeat(10).trim()
         );
-        let told = wrap_text(&text, 20);
+        let text = wrap_text(&text, 20);
         assert!(
-            told.contains(&format!("`{}`", "a b ".repeat(10).trim())),
-            "{told}"
+            text.contains(&format!("`{}`", "a b ".repeat(10).trim())),
+            "{text}"
         );
-        assert!(told.lines().count() > 1, "{told}");
+        assert!(text.lines().count() > 1, "{text}");
     }
 }

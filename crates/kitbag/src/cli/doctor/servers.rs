@@ -33,7 +33,7 @@ pub(super) async fn check(
         let advice =
             "import the servers of your clients with `kitbag import`, or run `kitbag servers add`";
         findings.push(
-            AREA.note("none", "no server is configured")
+            AREA.note("none", "no servers configured")
                 .with_advice(advice),
         );
     }
@@ -111,13 +111,13 @@ async fn list_servers(
     };
     let progress = output.progress(&format!("Asking {}", pluralize(able.len(), "server")));
     let mut waiting: BTreeSet<&ServerName> = able.iter().map(|spec| &spec.name).collect();
-    let mut asked = futures::stream::iter(
+    let mut reports = futures::stream::iter(
         able.iter()
             .map(|spec| async { (*spec, app.server_report(&spec.name, true).await) }),
     )
     .buffer_unordered(MAX_STARTS);
     let (mut findings, mut listed) = (Vec::new(), BTreeSet::new());
-    while let Some((spec, outcome)) = asked.next().await {
+    while let Some((spec, outcome)) = reports.next().await {
         waiting.remove(&spec.name);
         if !waiting.is_empty() {
             still_waiting(&progress, &waiting);
@@ -130,7 +130,7 @@ async fn list_servers(
             Err(error) => findings.push(failure(spec, &error)),
         }
     }
-    drop(asked);
+    drop(reports);
     findings.extend(find_drift(config, &app));
     if whole {
         findings.extend(unknown_tools(config, &listed, &app));
@@ -235,15 +235,15 @@ fn find_drift(config: &Config, app: &App) -> Vec<Finding> {
                 names.push(format!("{more} more"));
             }
             let consequence = match config.lock.on_drift {
-                OnDrift::Hold => " and held back",
+                OnDrift::Hold => " and withheld",
                 OnDrift::Report => "",
             };
             let what = format!(
-                "{definitions} not as approved{consequence}: {}",
+                "{definitions} changed since approval{consequence}: {}",
                 names.join(", ")
             );
             let advice = format!(
-                "look with `kitbag lock diff {server}`, then `kitbag lock approve {server}`"
+                "review with `kitbag lock diff {server}`, then `kitbag lock approve {server}`"
             );
             AREA.warning(server.as_str(), what).with_advice(advice)
         })

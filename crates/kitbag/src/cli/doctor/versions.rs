@@ -24,10 +24,10 @@ pub(super) async fn check(config: &Config) -> Vec<Finding> {
             needed.insert(program, runtime);
         }
     }
-    let asked = needed
+    let checks = needed
         .into_iter()
         .map(|(program, runtime)| async move { check_runtime(runtime, &program).await });
-    [kitbag].into_iter().chain(join_all(asked).await).collect()
+    [kitbag].into_iter().chain(join_all(checks).await).collect()
 }
 
 /// Returns the runtime of a command and the path of the runtime.

@@ -1,5 +1,4 @@
-//! `kitbag eval agents`: puts prompts, tasks and tools before models, and measures how well they
-//! choose and what they get done.
+//! `kitbag eval agents`: gives models prompts and tasks, and measures tool choice and task success.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,34 +26,32 @@ use crate::cli::failure::with_advice;
 use crate::cli::output::Output;
 use crate::cli::{Invocation, to_exit_code};
 
-/// Put the prompts and tasks of a suite before models: which tools do they call, what do they get
-/// done?
+/// Measure how models choose among tools and which tasks they complete.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// The prompts with the calls they should lead to, and the tasks with what must be true at
-    /// their end.
+    /// Suite file: prompts with expected calls, and tasks with their success conditions.
     #[arg(long, value_name = "FILE")]
     suite: PathBuf,
-    /// The number of times that each prompt is put to each model.
+    /// Number of runs of each prompt per model.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Only the first prompts and the first tasks.
+    /// Use only the first N prompts and tasks.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// The number of prompts that are under way at once.
+    /// Number of concurrent prompts.
     #[arg(long, value_name = "N", default_value_t = 4)]
     concurrency: usize,
-    /// Keep answers in this file, and go on where an earlier run left it.
+    /// Store answers in this file, and resume from it.
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
-    /// Also write a page with charts.
+    /// Also write an HTML report with charts.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// JSON that a model would read instead of using tools: files or folders.
+    /// Baseline JSON that a model would read instead of using tools: files or folders.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     baseline: Vec<PathBuf>,
-    /// Ask no model: show what would be sent, and try the suite on the server.
+    /// Ask no model: show what would be sent, and check the suite against the server.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -69,7 +66,7 @@ const EXAMPLES: &str = "\
 Examples:
   kitbag eval agents --suite suite.json --dry-run
   kitbag eval agents --suite suite.json --model anthropic:claude-sonnet-4-5
-  kitbag eval agents --suite suite.json --resume done.jsonl --html exam.html \\
+  kitbag eval agents --suite suite.json --resume done.jsonl --html report.html \\
     --model openai:gpt-5 --model 'http://localhost:11434/v1#qwen3'
   kitbag eval agents --suite suite.json --key-env KEY --key-header api-key \\
     --model 'https://ME.openai.azure.com/openai/deployments/D?api-version=V#D'
@@ -78,16 +75,16 @@ Examples:
   kitbag eval agents --suite evals/tasks/suite.json --all --model openai:m \\
     --config evals/tasks/kitbag.toml --surface search,adaptive,code,all
 
-A model is written in one of four ways:
-  anthropic:MODEL      at Anthropic, with the key in ANTHROPIC_API_KEY
-  openai:MODEL         at OpenAI, with the key in OPENAI_API_KEY
-  URL#MODEL            at any service that speaks Chat Completions: Ollama,
-                       vLLM, OpenRouter, Azure, Bedrock, Gemini; the key is in
-                       the variable that --key-env names
-  anthropic:URL#MODEL  at any service that speaks Anthropic's Messages
+MODEL is given in one of four forms:
+  anthropic:MODEL      Anthropic, with the key in ANTHROPIC_API_KEY
+  openai:MODEL         OpenAI, with the key in OPENAI_API_KEY
+  URL#MODEL            any service with the Chat Completions API: Ollama, vLLM,
+                       OpenRouter, Azure, Bedrock, Gemini; the key is in the
+                       variable that --key-env names
+  anthropic:URL#MODEL  any service with Anthropic's Messages API
 
-The exit code is 1 when a prompt stayed unanswered; with --dry-run, when an
-expected call, a scenario or the solution of a task does not come out right.";
+The exit code is 1 if a prompt was not answered; with --dry-run, if an expected
+call, a scenario or the solution of a task fails.";
 
 pub(super) async fn run(
     arguments: &Arguments,
@@ -99,7 +96,7 @@ pub(super) async fn run(
     suite.prompts.truncate(limit);
     suite.tasks.truncate(limit);
     let baseline = count_baseline(&arguments.baseline)?;
-    // The person should read what is missing before a server is started.
+    // Report missing options before a server is started.
     let candidates = match arguments.dry_run {
         true => Vec::new(),
         false => arguments.models.open_candidates(invocation.output)?,
@@ -122,12 +119,12 @@ pub(super) async fn run(
         baseline,
         invocation,
     };
-    let ended = Box::pin(room.put(suite)).await;
+    let ended = Box::pin(room.run_suite(suite)).await;
     examined.close().await;
     ended
 }
 
-/// Everything that an exam needs besides its suite.
+/// An eval without its suite.
 struct AgentEval<'a> {
     arguments: &'a Arguments,
     examined: &'a EvalGateway,
@@ -138,19 +135,19 @@ struct AgentEval<'a> {
 }
 
 impl AgentEval<'_> {
-    async fn put(&self, suite: Suite) -> anyhow::Result<ExitCode> {
+    async fn run_suite(&self, suite: Suite) -> anyhow::Result<ExitCode> {
         let (arguments, output) = (self.arguments, self.invocation.output);
         if arguments.surfaces.has_search() && !arguments.dry_run {
             let indexing = self.examined.index_tools();
-            output.with_progress("Indexing the tools", indexing).await?;
+            output.with_progress("Indexing tools", indexing).await?;
         }
         let endpoints = &arguments.models.endpoints_with_limits();
         let listed = arguments.surfaces.list_surfaces(self.examined).await?;
         let surfaces = arguments.surfaces.shown_surfaces(&listed);
         warn_of_obstacles(endpoints, &surfaces, output);
         let spelt = self.examined.tools.resolve_names(suite);
-        let suite =
-            &spelt.with_context(|| format!("{} does not fit", arguments.suite.display()))?;
+        let suite = &spelt
+            .with_context(|| format!("{} does not match the server", arguments.suite.display()))?;
         if arguments.dry_run {
             let planning = EvalPlanner {
                 suite,
@@ -208,7 +205,7 @@ impl AgentEval<'_> {
             },
             &self.places,
             &mut journal,
-            |standing| line.update(&told(standing)),
+            |standing| line.update(&describe_progress(standing)),
         )
         .await
     }
@@ -217,8 +214,8 @@ impl AgentEval<'_> {
         let output = self.invocation.output;
         if let Some(path) = &self.arguments.html {
             fs::write(path, render_page(report))
-                .with_context(|| format!("{} cannot be written", path.display()))?;
-            output.note(&format!("The page is in {}", path.display()));
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            output.note(&format!("Report written to {}", path.display()));
         }
         output.show(report, figures::format_report)?;
         for warning in figures::warnings(report) {
@@ -233,8 +230,8 @@ impl AgentEval<'_> {
     }
 }
 
-/// A vendor refuses a whole request for one tool too many, so the person is told before any request
-/// is paid for which tools a model is not shown.
+/// A vendor rejects the whole request if it names too many tools, so report before any request is
+/// paid for which tools a model will not see.
 fn warn_of_obstacles(endpoints: &[ModelEndpoint], surfaces: &[ShownSurface<'_>], output: Output) {
     let pairs = endpoints
         .iter()
@@ -244,33 +241,33 @@ fn warn_of_obstacles(endpoints: &[ModelEndpoint], surfaces: &[ShownSurface<'_>],
         if let Some(most) = most {
             let (surface, tools) = (shown.surface, shown.tools.len());
             output.warn(&format!(
-                "{endpoint} takes at most {most} tools in a request; on the surface {surface} it is shown the first {most} of {tools}"
+                "{endpoint} accepts at most {most} tools per request; on surface {surface} it sees the first {most} of {tools}"
             ));
         }
         for (tool, why) in unfit {
-            output.warn(&format!("{endpoint} is not shown `{tool}`: {why}"));
+            output.warn(&format!("{endpoint} does not see `{tool}`: {why}"));
         }
     }
 }
 
 pub(super) const TOKENIZER: &str = "o200k";
 
-fn told(standing: EvalProgress) -> String {
+fn describe_progress(standing: EvalProgress) -> String {
     let EvalProgress {
         total,
         done,
         unanswered,
         cost_usd,
     } = standing;
-    let mut told = format!("Asking models: {done} of {total} answered");
+    let mut progress = format!("Asking models: {done} of {total} answered");
     if unanswered > 0 {
-        told += &format!(", {unanswered} failed");
+        progress += &format!(", {unanswered} failed");
     }
-    // Without prices even a cost of nought would be a guess.
+    // Without prices, any cost would be a guess.
     if let Some(cost) = cost_usd.filter(|cost| *cost > 0.0) {
-        told += &format!(", {cost:.4} USD so far");
+        progress += &format!(", {cost:.4} USD so far");
     }
-    told
+    progress
 }
 
 fn explain_error(stopped: EvalError, resume: Option<&Path>) -> anyhow::Error {
@@ -279,13 +276,13 @@ fn explain_error(stopped: EvalError, resume: Option<&Path>) -> anyhow::Error {
         EvalError::Journal(_) => "choose another file with --resume",
     };
     let after = match resume {
-        Some(path) => format!("; then the same command goes on from {}", path.display()),
-        None => "; with --resume FILE answers are kept for the next run".to_owned(),
+        Some(path) => format!("; then the same command resumes from {}", path.display()),
+        None => "; with --resume FILE, answers are stored for the next run".to_owned(),
     };
     with_advice(stopped, format!("{remedy}{after}"))
 }
 
-/// The tokens of the JSON files there, as they are.
+/// Counts the tokens of the JSON files.
 fn count_baseline(paths: &[PathBuf]) -> anyhow::Result<Option<usize>> {
     let mut tokens = None;
     for path in paths {
@@ -310,5 +307,5 @@ fn tokens_below(path: &Path) -> anyhow::Result<usize> {
 }
 
 fn unreadable_message(path: &Path) -> String {
-    format!("{} cannot be read", path.display())
+    format!("cannot read {}", path.display())
 }

@@ -1,4 +1,4 @@
-//! The models that sit an exam: where each is asked, with which key, and what it costs.
+//! The models under test: endpoint, key and price of each.
 
 use std::env;
 use std::str::FromStr;
@@ -16,48 +16,47 @@ use crate::cli::output::Output;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Models")]
 pub(super) struct Models {
-    /// anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL; may be repeated.
+    /// anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL; repeatable.
     #[arg(long = "model", value_name = "ENDPOINT")]
     endpoints: Vec<ModelEndpoint>,
-    /// The variable that holds the key for models at a URL, or for those at one host.
+    /// Variable with the key for models at a URL, or HOST=NAME for one host.
     #[arg(long, value_name = "[HOST=]NAME", value_parser = parse_host_value::<String>)]
     key_env: Vec<HostValue<String>>,
-    /// The header in which they want it, such as api-key.
+    /// Header for the key, such as api-key.
     #[arg(long, value_name = "[HOST=]HEADER", value_parser = parse_host_value::<HeaderName>)]
     key_header: Vec<HostValue<HeaderName>>,
-    /// Another header for models at a URL; keys belong into --key-env.
+    /// Extra header for models at a URL; for keys, use --key-env.
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_header)]
     header: Vec<(HeaderName, HeaderValue)>,
-    /// Something else to say in every request, such as temperature=0.
+    /// Extra request parameter, such as temperature=0.
     #[arg(long, value_name = "NAME=JSON", value_parser = parse_parameter)]
     param: Vec<(String, Value)>,
-    /// USD for a million tokens read; once for each --model, in their order.
+    /// USD per million input tokens; once per --model, in the same order.
     #[arg(long, value_name = "USD", value_parser = parse_price, requires = "price_out")]
     price_in: Vec<f64>,
-    /// USD for a million tokens written.
+    /// USD per million output tokens.
     #[arg(long, value_name = "USD", value_parser = parse_price, requires = "price_in")]
     price_out: Vec<f64>,
-    /// The most tools that a request may name; 128 at OpenAI unless given. Of a longer list, models
-    /// are shown the first.
+    /// Maximum number of tools per request [default: 128 for OpenAI]; further tools are not shown.
     #[arg(long, value_name = "N", value_parser = parse_most_tools)]
     max_tools: Option<usize>,
-    /// Requests a minute to each model, at most.
+    /// Maximum requests per minute to each model.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rpm: Option<u32>,
-    /// The time that an answer may take, in seconds.
+    /// Time limit for an answer, in seconds.
     #[arg(long, value_name = "S", default_value_t = 60)]
     timeout: u64,
-    /// The number of times that a request is repeated when a model is busy or fails.
+    /// Number of retries when a model is busy or fails.
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
 }
 
 fn parse_most_tools(text: &str) -> Result<usize, String> {
     let number: Option<usize> = text.parse().ok().filter(|it| *it > 0);
-    number.ok_or_else(|| "it is a positive number".to_owned())
+    number.ok_or_else(|| "expected a number greater than zero".to_owned())
 }
 
-/// A value for the models at one host, or at every URL.
+/// A value for one host, or for every URL.
 #[derive(Debug, Clone)]
 struct HostValue<T> {
     host: Option<String>,
@@ -69,7 +68,7 @@ impl Models {
         self.param.iter().cloned().collect()
     }
 
-    /// Returns the models in their order, with the limit on their tools.
+    /// Returns the models in the order given, with their tool limits.
     pub(super) fn endpoints_with_limits(&self) -> Vec<ModelEndpoint> {
         let endpoints = self.endpoints.iter().cloned();
         endpoints
@@ -79,11 +78,9 @@ impl Models {
 
     pub(super) fn open_candidates(&self, output: Output) -> anyhow::Result<Vec<EvalCandidate>> {
         if self.endpoints.is_empty() {
-            return Err(anyhow!(
-                "no model is named, and a figure can only come from one"
-            ))
-            .context("nothing was measured")
-            .advise(|| NO_MODEL.to_owned());
+            return Err(anyhow!("no model given"))
+                .context("nothing was measured")
+                .advise(|| NO_MODEL.to_owned());
         }
         self.check_options()?;
         let prices = self.parse_prices()?;
@@ -93,9 +90,7 @@ impl Models {
             .map(|(endpoint, price)| {
                 let access = self.endpoint_access(&endpoint)?;
                 if access.key.is_some() && endpoint.is_unencrypted() {
-                    output.warn(&format!(
-                        "the key for {endpoint} is sent without encryption"
-                    ));
+                    output.warn(&format!("the key for {endpoint} is sent unencrypted"));
                 }
                 let client = ModelClient::new(endpoint, access, self.request_limits())?;
                 Ok(EvalCandidate { client, price })
@@ -108,7 +103,7 @@ impl Models {
         names.sort();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!(
-                "the model {} is named twice; to ask more often, use --runs",
+                "model {} is given twice; for more runs, use --runs",
                 twice[0]
             );
         }
@@ -125,7 +120,7 @@ impl Models {
         ];
         if let Some((flag, _)) = given.iter().find(|(_, is)| *is && hosts.is_empty()) {
             bail!(
-                "{flag} is for models at a URL; the others take ANTHROPIC_API_KEY and OPENAI_API_KEY"
+                "{flag} is only for models at a URL; others use ANTHROPIC_API_KEY and OPENAI_API_KEY"
             );
         }
         let named = self
@@ -134,7 +129,7 @@ impl Models {
             .map(|it| &it.host)
             .chain(self.key_header.iter().map(|it| &it.host));
         if let Some(host) = named.flatten().find(|host| !hosts.contains(&host.as_str())) {
-            bail!("no --model is at {host}");
+            bail!("no --model uses host {host}");
         }
         Ok(())
     }
@@ -148,7 +143,7 @@ impl Models {
         }
     }
 
-    /// A vendor's key goes to the vendor alone; another host gets the key that was named for it.
+    /// A vendor's key is sent only to the vendor; other hosts get the key given for them.
     fn endpoint_access(&self, endpoint: &ModelEndpoint) -> anyhow::Result<Access> {
         if let Some(variable) = endpoint.key_variable() {
             return Ok(Access {
@@ -172,7 +167,7 @@ impl Models {
             return Ok(vec![None; self.endpoints.len()]);
         }
         if [input.len(), output.len()] != [self.endpoints.len(); 2] {
-            bail!("--price-in and --price-out must be given once for each --model");
+            bail!("pass --price-in and --price-out once for each --model");
         }
         let pairs = input.iter().zip(output);
         Ok(pairs
@@ -187,26 +182,23 @@ impl Models {
 }
 
 const NO_MODEL: &str = "\
-name one: --model anthropic:MODEL with ANTHROPIC_API_KEY set, --model openai:MODEL with OPENAI_API_KEY set, \
-or --model http://localhost:11434/v1#MODEL; or see what would be sent with --dry-run";
+pass --model anthropic:MODEL with ANTHROPIC_API_KEY set, --model openai:MODEL with OPENAI_API_KEY set, \
+or --model http://localhost:11434/v1#MODEL; or show what would be sent with --dry-run";
 
 impl<T> HostValue<T> {
-    /// Returns the value that was given for the host, or else the value that was given for all
-    /// hosts.
-    fn find_for_host<'a>(said: &'a [Self], host: &str) -> Option<&'a T> {
-        let own = said.iter().find(|it| it.host.as_deref() == Some(host));
-        let found = own.or_else(|| said.iter().find(|it| it.host.is_none()));
+    /// Returns the value for this host, or else the value for all hosts.
+    fn find_for_host<'a>(values: &'a [Self], host: &str) -> Option<&'a T> {
+        let own = values.iter().find(|it| it.host.as_deref() == Some(host));
+        let found = own.or_else(|| values.iter().find(|it| it.host.is_none()));
         found.map(|it| &it.value)
     }
 }
 
 fn read_key(endpoint: &ModelEndpoint, variable: &str) -> anyhow::Result<String> {
     let key = env::var(variable).ok().filter(|key| !key.is_empty());
-    key.with_context(|| {
-        format!("the environment variable `{variable}`, which holds its key, is not set")
-    })
-    .with_context(|| format!("{endpoint} cannot be asked"))
-    .advise(|| format!("set it: export {variable}=…"))
+    key.with_context(|| format!("environment variable `{variable}` with its key is not set"))
+        .with_context(|| format!("cannot use {endpoint}"))
+        .advise(|| format!("set it: export {variable}=…"))
 }
 
 fn parse_host_value<T: FromStr>(text: &str) -> Result<HostValue<T>, String> {
@@ -220,7 +212,7 @@ fn parse_host_value<T: FromStr>(text: &str) -> Result<HostValue<T>, String> {
         .filter(|_| !value.is_empty() && host.as_deref() != Some(""));
     Ok(HostValue {
         host,
-        value: value.ok_or("write NAME, or HOST=NAME for the models at one host")?,
+        value: value.ok_or("expected NAME, or HOST=NAME for one host")?,
     })
 }
 
@@ -230,16 +222,16 @@ fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
         value.set_sensitive(true);
         Some((name.trim().parse().ok()?, value))
     });
-    parsed.ok_or_else(|| "a header is NAME=VALUE, such as OpenAI-Project=mine".to_owned())
+    parsed.ok_or_else(|| "expected NAME=VALUE, such as OpenAI-Project=mine".to_owned())
 }
 
-/// A value that is no JSON is a text, as in `reasoning_effort=low`.
+/// A value that is not JSON is a string, as in `reasoning_effort=low`.
 fn parse_parameter(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text
         .split_once('=')
-        .ok_or("a parameter is NAME=JSON, such as temperature=0")?;
+        .ok_or("expected NAME=JSON, such as temperature=0")?;
     if RESERVED_PARAMETERS.contains(&name) {
-        return Err(format!("`{name}` is said by Kitbag itself"));
+        return Err(format!("`{name}` is set by Kitbag"));
     }
     Ok((
         name.to_owned(),
@@ -254,5 +246,5 @@ fn parse_price(text: &str) -> Result<f64, String> {
         .parse()
         .ok()
         .filter(|price: &f64| price.is_finite() && *price >= 0.0);
-    price.ok_or_else(|| "a price is a number such as 3 or 0.25".to_owned())
+    price.ok_or_else(|| "expected a price such as 3 or 0.25".to_owned())
 }

@@ -1,5 +1,5 @@
-//! The place of an attempt at a task: an empty folder, servers that are launched anew, and a gateway
-//! in front of them that remembers nothing of earlier attempts.
+//! The environment of a task attempt: an empty folder, freshly launched servers, and a gateway without
+//! data from earlier attempts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use tempfile::TempDir;
 
 use super::server::{EvalGateway, ToolNames, parse_listed_tool, parse_result};
 
-/// The folders of attempts. A folder that is free again is emptied and used anew, so that the vectors
-/// of the tools are computed once for each.
+/// The folders of attempts. A free folder is emptied and reused, so that its tool vectors are computed
+/// only once.
 #[derive(Debug)]
 pub(super) struct AttemptFolders {
     config: Config,
@@ -31,7 +31,7 @@ pub(super) struct AttemptFolders {
     made: AtomicUsize,
 }
 
-/// The places of an exam. What servers list is known from the gateway that was opened first.
+/// Opens environments; the listings come from the gateway opened first.
 pub(super) struct GatewayEnvironments<'a> {
     pub(super) folders: &'a AttemptFolders,
     pub(super) examined: &'a EvalGateway,
@@ -44,7 +44,7 @@ pub(super) struct GatewayEnvironment<'a> {
     slot: PathBuf,
     workspace: String,
     client: EvalClient,
-    /// The last row of the audit that is not about the model.
+    /// The last audit row before the model's calls.
     setup_row: AtomicI64,
 }
 
@@ -52,7 +52,8 @@ impl AttemptFolders {
     pub(super) fn new(config: Config) -> anyhow::Result<Self> {
         Ok(Self {
             config,
-            root: TempDir::with_prefix("kitbag-eval-").context("no temporary folder")?,
+            root: TempDir::with_prefix("kitbag-eval-")
+                .context("cannot create a temporary folder")?,
             free: Mutex::default(),
             made: AtomicUsize::new(0),
         })
@@ -72,7 +73,7 @@ impl AttemptFolders {
         config
     }
 
-    /// Returns a folder that no attempt uses now, with an empty workspace in it.
+    /// Returns an unused folder with an empty workspace.
     pub(super) fn take_folder(&self) -> std::io::Result<PathBuf> {
         let free = lock(&self.free).pop();
         let slot = free.unwrap_or_else(|| self.next_folder());
@@ -90,7 +91,7 @@ impl AttemptFolders {
     }
 }
 
-/// The folder of an attempt that servers and models know of.
+/// The subfolder that servers and models see.
 const INSIDE: &str = "workspace";
 
 fn fill_workspace(launch: &mut Launch<Template>, workspace: &str) {
@@ -98,7 +99,7 @@ fn fill_workspace(launch: &mut Launch<Template>, workspace: &str) {
     for template in launch.args.iter_mut().chain(env) {
         *template = Template::new(template.source().replace(WORKSPACE, workspace));
     }
-    // A relative path was taken as one below the folder of the configuration.
+    // Relative paths were resolved against the configuration's folder.
     let cwd = launch.cwd.as_deref().map(path_text);
     if let Some((_, below)) = cwd.as_deref().and_then(|it| it.split_once(WORKSPACE)) {
         launch.cwd = Some(format!("{workspace}{below}").into());

@@ -1,4 +1,4 @@
-//! The texts that a person reads after an exam, and before one.
+//! Text reports of evals and dry runs.
 
 use kitbag_eval::Record;
 use kitbag_eval::page::{describe_chance, describe_surfaces, format_interval, format_percent};
@@ -10,12 +10,12 @@ use super::plan::{EvalPlan, PlannedRequests};
 use super::task_figures;
 use crate::cli::output::{format_table, pluralize, strip_controls};
 
-/// The number of wrong answers shown; the page and the JSON have all of them.
+/// Maximum number of wrong answers shown; the HTML and JSON have all.
 const ENOUGH: usize = 20;
 
 pub(super) fn format_report(report: &EvalReport) -> String {
-    let asked = report.models.iter().filter(|it| it.asked > 0);
-    let mut parts: Vec<String> = asked.map(model_table).collect();
+    let measured = report.models.iter().filter(|it| it.asked > 0);
+    let mut parts: Vec<String> = measured.map(model_table).collect();
     parts.extend(task_figures::format_tasks(report));
     parts.extend(group_table(report, "TOOL", |it| &it.by_tool));
     parts.extend(group_table(report, "CATEGORY", |it| &it.by_category));
@@ -34,11 +34,15 @@ pub(super) fn format_report(report: &EvalReport) -> String {
     }
     parts.extend(describe_surfaces(report));
     parts.push(format!(
-        "{}, {}, each put {} to each model. An interval is for prompts like these, each counted once.\n\
-         Tokens are counted with {}; usage is what the endpoint said.",
+        "{}, {}, each run {} per model. Intervals are for similar prompts, each counted once.\n\
+         Tokens are counted with {}; usage is as reported by the endpoint.",
         count_entries(report.prompts.len(), report.tasks.len()),
         pluralize(report.tools, "tool"),
-        if report.runs == 1 { "once".to_owned() } else { format!("{} times", report.runs) },
+        if report.runs == 1 {
+            "once".to_owned()
+        } else {
+            format!("{} times", report.runs)
+        },
         report.counted_with,
     ));
     parts.join("\n")
@@ -67,7 +71,7 @@ pub(super) fn format_plan(plan: &EvalPlan) -> String {
         parts.push(strip_controls(&plan.rehearsal.misses.join("\n")));
     }
     parts.push(format!(
-        "No model was asked. Tokens are counted with {}.",
+        "No model was called. Tokens are counted with {}.",
         plan.counted_with
     ));
     parts.join("\n")
@@ -108,7 +112,7 @@ fn request_rows(it: &PlannedRequests) -> [[String; 2]; 3] {
         EvalSurface::All => it.model.clone(),
         surface => format!("{}, {surface}", it.model),
     };
-    // The number of searches and of calls that a model makes is not known before the exam.
+    // How often a model searches and calls is not known in advance.
     let (requests, sent) = match it.several_turns {
         false => (it.requests.to_string(), "in all"),
         true => (
@@ -161,7 +165,7 @@ fn rate_rows(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
     })
 }
 
-/// Returns the figures that not every endpoint and every suite has.
+/// Returns measurements that not every endpoint and suite has.
 fn measurement_rows(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
     let (tokens, latency) = (&it.tokens, it.latency_ms.as_ref());
     let figures = [
@@ -197,7 +201,7 @@ fn figure_row(name: &str, value: String) -> [String; 4] {
     [name.to_owned(), value, String::new(), String::new()]
 }
 
-/// Returns nothing if there is a single group, which has the figures of the whole.
+/// Returns `None` for a single group, whose figures equal the totals.
 fn group_table(
     report: &EvalReport,
     heading: &str,
@@ -246,7 +250,7 @@ fn comparison_row(model: &str, prompts: &[String]) -> [String; 3] {
     [name, prompts.len().to_string(), prompts.join(", ")]
 }
 
-/// Returns the reasons for which the figures may be worse than the model.
+/// Returns reasons why the figures may underrate the model.
 pub(super) fn warnings(report: &EvalReport) -> Vec<String> {
     let kinds: [fn(&ModelReport) -> Option<String>; 4] = [
         warn_of_cut_list,
@@ -267,14 +271,16 @@ pub(super) fn warnings(report: &EvalReport) -> Vec<String> {
 fn warn_of_cut_list(it: &ModelReport) -> Option<String> {
     let ToolCut { listed, shown } = it.cut?;
     Some(format!(
-        "a request may name {shown} tools, so it was shown the first {shown} of {listed}"
+        "a request may name {shown} tools, so it saw only the first {shown} of {listed}"
     ))
 }
 
 fn warn_of_cut_off(it: &ModelReport) -> Option<String> {
     let answers = pluralize(it.cut_off, "answer");
     (it.cut_off > 0).then(|| {
-        format!("{answers} cut off at the token limit; raise it, as with --param max_tokens=16000")
+        format!(
+            "{answers} truncated at the token limit; raise it, for example with --param max_tokens=16000"
+        )
     })
 }
 
@@ -298,7 +304,7 @@ fn warn_of_unsent_errors(it: &ModelReport) -> Option<String> {
         .collect();
     let (first, times) = (untold.first()?, pluralize(untold.len(), "error"));
     Some(format!(
-        "{times} of calls could not be shown to it, so it could not try again: {first}"
+        "{times} of calls could not be sent to it, so it could not retry: {first}"
     ))
 }
 
@@ -353,16 +359,16 @@ fn called_or_said(it: &Record) -> String {
         .and_then(|it| it.why.as_deref())
         .or(it.stop.map(StopReason::as_str));
     let looked = it.discovery_calls.last().filter(|_| first.is_none());
-    let said = [
+    let facts = [
         first.map(ToString::to_string),
         looked.map(|it| format!("last: {it}")),
         it.text.clone(),
         why.map(str::to_owned),
     ];
-    said.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    facts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
-/// Returns nothing if the suite has nothing of the kind.
+/// Returns `None` if the suite has nothing of this kind.
 fn format_share(share: RehearsalShare) -> Option<String> {
     (share.total > 0).then(|| format!("{} of {}", share.right, share.total))
 }

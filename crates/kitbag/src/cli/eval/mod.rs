@@ -1,5 +1,4 @@
-//! `kitbag eval`: measures how well tools are found, how much is learned from use, and how well
-//! models use tools.
+//! `kitbag eval`: measures tool search, learning from use, and how models use tools.
 
 mod agents;
 mod candidates;
@@ -22,7 +21,7 @@ use super::Invocation;
 
 pub(super) use sets::read_tools;
 
-/// Measure how well tools are found, how much use teaches, and how well models use tools.
+/// Measure tool search, learning from use, and models' use of tools.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {

@@ -1,4 +1,4 @@
-//! `kitbag eval agents --dry-run`: tells what would be sent, and if the suite and the server agree.
+//! `kitbag eval agents --dry-run`: shows what would be sent, and checks the suite against the server.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use super::server::EvalGateway;
 use crate::cli::output::Output;
 use crate::cli::to_exit_code;
 
-/// The requests that would be sent, and what the server makes of the suite.
+/// Planned requests, and how the suite matches the server.
 #[derive(Debug, Serialize)]
 pub(super) struct EvalPlan {
     pub(super) suite: String,
@@ -32,27 +32,27 @@ pub(super) struct EvalPlan {
 pub(super) struct PlannedRequests {
     pub(super) model: String,
     pub(super) surface: EvalSurface,
-    /// The number of requests if every prompt is answered in one turn, which on the surface of
-    /// every tool means that no call fails.
+    /// Number of requests if every prompt is answered in one turn. On the surface `all`, this means that
+    /// no call fails.
     pub(super) requests: usize,
     /// True if the model decides how many turns it takes.
     #[serde(skip)]
     pub(super) several_turns: bool,
-    /// The number of requests if every prompt takes all its turns.
+    /// Number of requests if every prompt takes all its turns.
     pub(super) most_requests: usize,
     pub(super) definition_tokens: usize,
-    /// The tokens of definitions and prompts in the fewest requests.
+    /// Tokens of definitions and prompts in the fewest requests.
     pub(super) input_tokens: usize,
 }
 
-/// An exam that is planned and not sat.
+/// Plans an eval without running it.
 pub(super) struct EvalPlanner<'a> {
     pub(super) suite: &'a Suite,
     pub(super) examined: &'a EvalGateway,
     pub(super) places: &'a GatewayEnvironments<'a>,
     pub(super) surfaces: &'a [ShownSurface<'a>],
     pub(super) endpoints: &'a [ModelEndpoint],
-    /// The number of times that each prompt would be put.
+    /// Number of runs of each prompt.
     pub(super) runs: u32,
 }
 
@@ -73,7 +73,7 @@ impl EvalPlanner<'_> {
             counted_with: TOKENIZER,
             models: self.planned_models(),
             rehearsal: output
-                .with_progress("Trying the suite on the server", rehearsing)
+                .with_progress("Checking the suite against the server", rehearsing)
                 .await,
         };
         output.show(&plan, figures::format_plan)?;

@@ -1,5 +1,4 @@
-//! The server of an exam: the tools of it that models are shown, and the way in which they are
-//! called.
+//! The server under test: the tools that models see, and how they are called.
 
 use std::collections::HashMap;
 
@@ -26,25 +25,25 @@ use kitbag_gateway::admin::offers::ToolRow;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tools")]
 pub(super) struct ServerChoice {
-    /// The server whose tools models are shown; `agents` unless given.
+    /// Server whose tools models see [default: agents].
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
     /// Show models the tools of all servers.
     #[arg(long, conflicts_with = "server")]
     all: bool,
-    /// A program to launch as the server, after `--`.
+    /// Program to launch as the server, after `--`.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["server", "all"])]
     command: Vec<String>,
 }
 
-/// A gateway with the servers that are examined.
+/// A gateway with the servers under test.
 pub(super) struct EvalGateway {
     pub(super) tools: EvalTools,
     app: App,
     names: ToolNames,
 }
 
-/// The names of tools in the suite and at the endpoint.
+/// Tool names in the suite and at the endpoint.
 #[derive(Debug, Default)]
 pub(super) struct ToolNames {
     exposed: HashMap<String, String>,
@@ -52,24 +51,24 @@ pub(super) struct ToolNames {
 }
 
 impl ToolNames {
-    /// Returns the name that the endpoint has for a tool of the suite.
+    /// Returns the endpoint's name for a tool of the suite.
     pub(super) fn exposed_name<'a>(&'a self, tool: &'a str) -> &'a str {
         self.exposed.get(tool).map_or(tool, String::as_str)
     }
 
-    /// Returns the name that the suite has for a tool of the endpoint.
+    /// Returns the suite's name for a tool of the endpoint.
     pub(super) fn suite_name(&self, tool: String) -> String {
         self.spelt.get(&tool).cloned().unwrap_or(tool)
     }
 }
 
 impl ServerChoice {
-    /// Returns the configuration without the servers that are not examined.
+    /// Returns the configuration reduced to the servers under test.
     pub(super) fn config(&self, invocation: &Invocation) -> anyhow::Result<Config> {
         Ok(self.narrow_config(invocation.config()?)?.0)
     }
 
-    /// Opens a gateway over a configuration that [`Self::config`] returned.
+    /// Opens a gateway for a configuration returned by [`Self::config`].
     pub(super) async fn open_gateway(
         &self,
         narrowed: &Config,
@@ -88,8 +87,8 @@ impl ServerChoice {
         Ok(EvalGateway::new(app, rows, wanted.is_some()))
     }
 
-    /// Returns the configuration to examine, with the name of the server if it is one server. The
-    /// other servers need not even be started.
+    /// Returns the configuration reduced to the servers under test, with the name if it is a single server.
+    /// The other servers are not started.
     fn narrow_config(&self, mut config: Config) -> anyhow::Result<(Config, Option<ServerName>)> {
         if self.all {
             return Ok((config, None));
@@ -104,7 +103,7 @@ impl ServerChoice {
                 .servers
                 .insert(name.clone(), launched_server(name.clone(), command, args));
         } else if !config.servers.contains_key(&name) && config.disabled.contains_key(&name) {
-            bail!("the server `{name}` is switched off");
+            bail!("server `{name}` is disabled");
         }
         config.servers.retain(|other, _| *other == name);
         config.providers.clear();
@@ -117,8 +116,7 @@ const DEFAULT_SERVER: &str = "agents";
 const LAUNCHED_SERVER: &str = "exam";
 
 impl EvalGateway {
-    /// Models see the tools of a single server under the server's own names, where their formats
-    /// permit those.
+    /// For a single server, models see the server's own tool names where vendors allow them.
     fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
         let ToolNames {
             mut exposed,
@@ -139,7 +137,7 @@ impl EvalGateway {
                 .unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
             spelt.insert(row.name.clone(), shown.clone());
-            // A long name is shortened at the endpoint, and a suite need not know how.
+            // A long name is shortened at the endpoint; a suite need not know how.
             let whole = format!("{}__{}", row.server, row.tool);
             let aliases = vec![row.name, row.tool, whole];
             tools.push(EvalTool::new(shown, aliases, &definition));
@@ -159,8 +157,8 @@ impl EvalGateway {
         &self.names
     }
 
-    /// Returns the tools that a model is shown on a surface at first. To prompts on the surface of
-    /// every tool, those of a single server have the server's own names.
+    /// Returns the tools that a model sees first on a surface. For prompts on the surface `all`, tools of
+    /// a single server have the server's own names.
     pub(super) async fn shown_tools(&self, surface: EvalSurface) -> anyhow::Result<EvalTools> {
         if surface == EvalSurface::All {
             return Ok(self.tools.clone());
@@ -175,12 +173,12 @@ impl EvalGateway {
         ))
     }
 
-    /// Makes tools searchable, as they are behind a gateway that has been running for a while.
+    /// Indexes the tools, as in a gateway that has been running for a while.
     pub(super) async fn index_tools(&self) -> anyhow::Result<()> {
         self.app.index_known_tools().await
     }
 
-    /// Makes a call of a model that was shown this surface.
+    /// Makes a model's call on this surface.
     pub(super) async fn carry(
         &self,
         on: EvalSurface,
@@ -210,7 +208,7 @@ impl EvalGateway {
         let ToolResult { text, failed, .. } = parse_result(&answered.shown);
         let reached = answered.called.map(|it| ReachedCall {
             tool: self.names.suite_name(it.tool),
-            // Arguments that are no object were refused, and the result says so.
+            // Arguments that are not an object are rejected, and the result says so.
             arguments: serde_json::from_str(it.arguments.get()).unwrap_or_default(),
             called: parse_result(&it.result),
             extra_calls: it.also,
@@ -233,7 +231,7 @@ impl EvalGateway {
         }
     }
 
-    /// Returns the function by which a suite calls the server's tools.
+    /// Returns the function with which a suite calls the server's tools.
     pub(super) fn tool_caller(&self) -> impl AsyncFn(String, Map<String, Value>) -> ToolResult {
         async |tool, given| self.call(&tool, given).await
     }
@@ -250,7 +248,7 @@ pub(super) fn parse_result(result: &Raw) -> ToolResult {
     }
 }
 
-/// One of the tools that are always there, which goes by the same name everywhere.
+/// Parses an always-on tool, which has the same name everywhere.
 pub(super) fn parse_listed_tool(definition: &Value) -> EvalTool {
     let name = definition
         .get("name")
@@ -276,7 +274,7 @@ fn launched_server(name: ServerName, command: &str, args: &[String]) -> ServerSp
     }
 }
 
-/// True if the vendors permit the name as the name of a function.
+/// True if vendors accept the name as a function name.
 fn is_callable(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name
@@ -286,12 +284,12 @@ fn is_callable(name: &str) -> bool {
 
 fn no_tools(wanted: Option<&ServerName>, config: &Config) -> anyhow::Error {
     let Some(name) = wanted else {
-        return anyhow!("no server offers a tool");
+        return anyhow!("no server offers any tools");
     };
     match find(config, name) {
         Ok(_) => with_advice(
-            anyhow!("the server `{name}` offers no tools"),
-            format!("see whether it works: kitbag servers test {name}"),
+            anyhow!("server `{name}` offers no tools"),
+            format!("test it: kitbag servers test {name}"),
         ),
         Err(unknown) => unknown,
     }

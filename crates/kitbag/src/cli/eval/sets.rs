@@ -1,4 +1,4 @@
-//! The sets that tools are measured on: their tools, their requests, and an index of the tools.
+//! Datasets: tools, requests, and an index of the tools.
 
 use std::collections::HashSet;
 use std::fs;
@@ -45,12 +45,12 @@ struct ToolLine {
 pub(super) struct QueryLine {
     pub(super) query: String,
     pub(super) relevant: Vec<String>,
-    /// The manner in which it is worded, such as `short`.
+    /// How it is worded, such as `short`.
     #[serde(default)]
     pub(super) kind: Option<String>,
 }
 
-/// The index by which requests are embedded; nothing of a measurement is stored but vectors.
+/// Opens the index that embeds requests; only vectors are stored.
 pub(super) async fn capability_index(invocation: &Invocation) -> anyhow::Result<CapabilityIndex> {
     let config = invocation.config()?;
     let store = kitbag_store::Store::open(store_address(&config)?).await?;
@@ -59,7 +59,7 @@ pub(super) async fn capability_index(invocation: &Invocation) -> anyhow::Result<
     Ok(CapabilityIndex::new(embedder, store, config.identity()))
 }
 
-/// Indexes these tools alone, apart from those that the gateway serves.
+/// Indexes only these tools, separate from the gateway's tools.
 pub(super) async fn index_tools(
     tools: Vec<ToolSource>,
     index: &CapabilityIndex,
@@ -76,19 +76,19 @@ pub(super) async fn index_tools(
     Ok(index_of.await?)
 }
 
-/// Embeds a request. A measurement by words alone would be one of something else, so it ends.
+/// Embeds a request. Fails if only words could be used, which would measure something else.
 pub(super) async fn embed_request(
     index: &CapabilityIndex,
     text: &str,
 ) -> anyhow::Result<EmbeddedQuery> {
     let intent = index.embed_query(text).await;
     match intent.degraded {
-        Some(degraded) => anyhow::bail!("the measurement ended: {degraded}"),
+        Some(degraded) => anyhow::bail!("the measurement was aborted: {degraded}"),
         None => Ok(intent),
     }
 }
 
-/// The tools of the set, then those of the catalogs that are not in it already.
+/// Reads the tools of the set, then those of the catalogs that are not in it.
 pub(in crate::cli) fn read_tools(
     dataset: &Path,
     catalogs: &[PathBuf],
@@ -117,7 +117,7 @@ pub(in crate::cli) fn read_tools(
 
 pub(super) fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let text =
-        fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let lines = text
         .lines()
         .enumerate()

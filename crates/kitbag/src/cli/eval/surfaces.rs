@@ -1,4 +1,4 @@
-//! The surfaces on which models are asked, and the number of turns.
+//! The surfaces to measure, and the number of turns.
 
 use anyhow::bail;
 use clap::Args;
@@ -7,18 +7,17 @@ use kitbag_eval::{EvalSurface, EvalTools, ShownSurface, Suite};
 use super::server::EvalGateway;
 use crate::cli::failure::Advise as _;
 
-/// The turns are enough to search twice, to read two definitions, to call, and to call again after
-/// an error.
+/// Enough to search twice, read two definitions, call, and retry once.
 const USUAL_TURNS: u32 = 6;
-/// Our own tasks take up to four calls. Each may need a search, a definition and a second try.
+/// Our own tasks take up to four calls, each with a possible search, definition and retry.
 const USUAL_TASK_TURNS: u32 = 16;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Surfaces")]
 pub(super) struct SurfaceChoice {
-    /// The tools that models are shown: all (every tool), search (the four tools that find and
-    /// call the others), adaptive (those, and a list that follows the model), code (the tools that
-    /// run programs); several are compared. Adaptive and code are for tasks.
+    /// Surfaces to measure: all (every tool), search (four tools that find and call the others), adaptive
+    /// (the same, and a list that follows the model), code (tools that run programs). Several are
+    /// compared. adaptive and code are for tasks.
     #[arg(
         long = "surface",
         value_name = "SURFACE",
@@ -26,43 +25,42 @@ pub(super) struct SurfaceChoice {
         default_value = "all"
     )]
     surfaces: Vec<EvalSurface>,
-    /// Answers a model may give: 16 for a task, and 6 to a prompt on the surface search, unless
-    /// given.
+    /// Maximum number of model turns [default: 16 for a task, 6 for a prompt on the surface search].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
 }
 
-/// A surface, and the tools that it lists at first.
+/// A surface and its initial tools.
 pub(super) type ListedSurface = (EvalSurface, EvalTools);
 
 impl SurfaceChoice {
-    /// Refuses combinations of options that mean nothing for the suite.
+    /// Rejects options that do not apply to the suite.
     pub(super) fn check_suite(&self, suite: &Suite) -> anyhow::Result<()> {
         let twice = EvalSurface::ALL
             .into_iter()
             .find(|it| self.surfaces.iter().filter(|on| *on == it).count() > 1);
         if let Some(surface) = twice {
-            bail!("the surface {surface} is named twice; to ask more often, use --runs");
+            bail!("surface {surface} is given twice; for more runs, use --runs");
         }
         if !suite.tasks.is_empty() {
             return Ok(());
         }
         if self.max_turns.is_some() && !self.surfaces.contains(&EvalSurface::Search) {
             bail!(
-                "--max-turns is for --surface search and for tasks; a model that is shown every tool calls one at once"
+                "--max-turns is only for --surface search and for tasks; with all tools, a model calls one at once"
             );
         }
         let mut surfaces = self.surfaces.iter();
         if let Some(surface) = surfaces.find(|it| !it.judges_first_calls()) {
             return Err(anyhow::anyhow!(
-                "the suite has prompts alone, and on the surface {surface} no first call can be judged"
+                "the suite has only prompts, whose first call cannot be judged on surface {surface}"
             ))
-            .advise(|| "write tasks, which are judged by what is true at their end".to_owned());
+            .advise(|| "add tasks, which are judged by their outcome".to_owned());
         }
         Ok(())
     }
 
-    /// Returns the surfaces in the order in which they were named.
+    /// Lists the surfaces in the order given.
     pub(super) async fn list_surfaces(
         &self,
         examined: &EvalGateway,
@@ -74,7 +72,7 @@ impl SurfaceChoice {
         Ok(listed)
     }
 
-    /// Returns the surfaces with the turns that models have on them.
+    /// Returns the surfaces with their numbers of turns.
     pub(super) fn shown_surfaces<'a>(&self, listed: &'a [ListedSurface]) -> Vec<ShownSurface<'a>> {
         let turns = self.max_turns.unwrap_or(USUAL_TURNS);
         let task_turns = self.max_turns.unwrap_or(USUAL_TASK_TURNS);

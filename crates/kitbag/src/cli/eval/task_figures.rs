@@ -1,5 +1,4 @@
-//! The text that a person reads about the tasks of an exam: the surfaces side by side, and the tasks
-//! that were not done.
+//! Text report on tasks: a comparison of the surfaces, and the failed tasks.
 
 use kitbag_eval::page::{format_interval, format_percent};
 use kitbag_eval::report::{EvalReport, ModelReport, TaskFigures};
@@ -7,7 +6,7 @@ use kitbag_eval::{Record, StopReason};
 
 use crate::cli::output::format_table;
 
-/// The number of failed attempts shown; the page and the JSON have all of them.
+/// Maximum number of failed attempts shown; the HTML and JSON have all.
 const ENOUGH: usize = 20;
 
 /// Returns nothing for a suite without tasks.
@@ -94,14 +93,14 @@ fn footnote(report: &EvalReport) -> String {
     let by_endpoint =
         models_with_tasks(report).all(|(_, it)| it.tokens.is_some_and(|it| it.by_endpoint));
     let counted = match by_endpoint {
-        true => "as the endpoint counted them".to_owned(),
+        true => "as counted by the endpoint".to_owned(),
         false => format!(
-            "counted with {} where the endpoint did not",
+            "counted with {} if the endpoint reports none",
             report.counted_with
         ),
     };
     format!(
-        "Turns, calls, failed calls and tokens are those of all turns of a task, on average; tokens are {counted}.\n\
-         Each attempt began with fresh servers."
+        "Turns, calls, failed calls and tokens are totals per task, averaged; tokens are {counted}.\n\
+         Each attempt starts with fresh servers."
     )
 }

@@ -1,8 +1,8 @@
-//! `kitbag install` and `kitbag uninstall`: Kitbag in a client's own configuration, and out again.
+//! `kitbag install` and `kitbag uninstall`: add Kitbag to a client's configuration or remove it.
 
-mod door;
-mod hooked;
-mod told;
+mod edits;
+mod entry;
+mod report;
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -22,38 +22,38 @@ use super::completions::clients;
 use super::failure::Advise as _;
 use super::import::{Agreement, confirm_project_servers, warn_about_problems};
 use crate::import::{ImportAction, ImportPlan, ImportRow, client_directories};
-use door::{hook_command, launched, running};
-use hooked::{InstallEdits, TakenOut, WantedHook, take_out};
-use told::{InstallReport, LeftServers, for_people};
+use edits::{InstallEdits, RemovedEntries, WantedHook, remove_entries};
+use entry::{hook_command, http_entry, launch_entry};
+use report::{InstallReport, LeftServers, for_people};
 
-/// Put Kitbag into the configuration of an MCP client.
+/// Add Kitbag to the configuration of an MCP client.
 ///
-/// Comments, order and everything else in the file stay as they are. The file as it was is kept
-/// beside it.
+/// Comments, order and other entries in the file are preserved. The original file is kept next to
+/// it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct InstallArguments {
     #[command(flatten)]
     target: InstallTarget,
-    /// Import the client's servers and switch them off there, so that it reaches them through
+    /// Import the client's servers and disable them there, so that the client uses them through
     /// Kitbag.
     #[arg(long)]
     move_servers: bool,
     /// Connect to a running `kitbag serve` instead of launching one.
     #[arg(long)]
     http: bool,
-    /// Have each prompt handed to the gateway that runs, which names the tools for it.
+    /// Send each prompt to the running gateway, which suggests tools for it.
     #[arg(long, conflicts_with = "project")]
     hook: bool,
-    /// Take over what a project's file brings along without being asked.
+    /// Import servers from project files without asking.
     #[arg(long, short)]
     yes: bool,
 }
 
-/// Take Kitbag out of the configuration of an MCP client.
+/// Remove Kitbag from the configuration of an MCP client.
 ///
-/// A file that was not changed since is exactly as it was before. Servers that Kitbag took over are
-/// switched on again in the client, and stay in Kitbag.
+/// A file that has not changed since the installation is restored exactly. Moved servers are enabled
+/// again in the client, and stay in Kitbag.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  kitbag uninstall --client cursor\n  kitbag uninstall --client vscode --project"
@@ -65,10 +65,10 @@ pub struct UninstallArguments {
 
 #[derive(Debug, Args)]
 struct InstallTarget {
-    /// The client: cursor, vscode, claude-code, …
+    /// Client: cursor, vscode, claude-code, …
     #[arg(long, value_name = "CLIENT", add = ArgValueCandidates::new(clients))]
     client: Client,
-    /// In the project of the current directory only.
+    /// Use the project file in the current directory.
     #[arg(long)]
     project: bool,
 }
@@ -88,44 +88,44 @@ pub(super) async fn install(
     arguments: InstallArguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let spot = arguments.target.spot(invocation)?;
+    let spot = arguments.target.client_file(invocation)?;
     let places = client_directories(&invocation.at.environment)?;
-    edited(check_editable(&spot, &places))?;
+    advise_edit(check_editable(&spot, &places))?;
     let config = invocation.config()?;
-    let door = if arguments.http {
-        running(&config)?
+    let entry = if arguments.http {
+        http_entry(&config)?
     } else {
-        launched(&spot, &config, invocation)?
+        launch_entry(&spot, &config, invocation)?
     };
-    let wanted = WantedHook::of(&spot, &places, arguments.hook)?;
+    let wanted = WantedHook::for_client(&spot, &places, arguments.hook)?;
     if let Some(wanted) = &wanted {
-        edited(wanted.hook.check_editable(&places))?;
+        advise_edit(wanted.hook.check_editable(&places))?;
     }
     let hook = wanted.as_ref();
     let hook = hook.map(|it| hook_command(it.hook, &config, invocation));
     let hook = hook.transpose()?;
-    let found = theirs(&spot, invocation)?;
+    let found = read_target(&spot, invocation)?;
     check_vacant(&found, &spot)?;
-    let mut beside: Vec<String> = found.iter().flat_map(switched_on).collect();
+    let mut beside: Vec<String> = found.iter().flat_map(enabled_names).collect();
     let (servers, problems, left) = if arguments.move_servers {
-        let (servers, problems) = arguments.take_over(found, invocation).await?;
-        (servers, problems, left_behind(&spot, &places))
+        let (servers, problems) = arguments.import_servers(found, invocation).await?;
+        (servers, problems, find_unmoved(&spot, &places))
     } else {
         (Vec::new(), Vec::new(), Vec::new())
     };
-    let moved: Vec<String> = moved(&servers)
+    let moved: Vec<String> = moved_names(&servers)
         .filter(|name| beside.contains(name))
         .collect();
     beside.retain(|name| !moved.contains(name));
     let edits = InstallEdits {
         spot: &spot,
         places: &places,
-        entry: &door,
+        entry: &entry,
         moved: &moved,
         hook,
     };
-    let installed = edited(edits.carry_out())?;
-    let told = InstallReport {
+    let installed = advise_edit(edits.apply())?;
+    let report = InstallReport {
         client: spot.client,
         changed: installed.changed || wanted.as_ref().is_some_and(|it| it.is_new),
         hook: wanted.map(|it| it.hook.path(&places)),
@@ -137,10 +137,10 @@ pub(super) async fn install(
         servers,
         problems,
     };
-    warn_about_problems(&told.problems, invocation.output);
-    invocation
-        .output
-        .show(&told, |told| for_people(told, arguments.target.project))?;
+    warn_about_problems(&report.problems, invocation.output);
+    invocation.output.show(&report, |report| {
+        for_people(report, arguments.target.project)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -148,36 +148,36 @@ pub(super) fn uninstall(
     arguments: &UninstallArguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let spot = arguments.target.spot(invocation)?;
+    let spot = arguments.target.client_file(invocation)?;
     let places = client_directories(&invocation.at.environment)?;
-    let TakenOut { hook, server } = edited(take_out(&spot, &places))?;
+    let RemovedEntries { hook, server } = advise_edit(remove_entries(&spot, &places))?;
     let (path, client) = (&spot.path, spot.client);
-    let of_server = left(&server, path, "Kitbag", &backup_of(path));
+    let of_server = describe_removal(&server, path, "Kitbag", &backup_of(path));
     let of_hook = client.prompt_hook().ok().and_then(|it| {
         let path = it.path(&places);
-        left(&hook, &path, "the hook", &it.backup(&places))
+        describe_removal(&hook, &path, "the hook", &it.backup(&places))
     });
-    let told: Vec<&str> = [&of_server, &of_hook]
+    let report: Vec<&str> = [&of_server, &of_hook]
         .into_iter()
         .flatten()
-        .map(|(_, told)| told.as_str())
+        .map(|(_, report)| report.as_str())
         .collect();
-    if told.is_empty() {
+    if report.is_empty() {
         return Err(anyhow!("Kitbag is not in {}", path.display()))
-            .advise(|| format!("put it in: kitbag install --client {}", client.name()));
+            .advise(|| format!("add it: kitbag install --client {}", client.name()));
     }
     let [state, hook] = [&of_server, &of_hook].map(|left| left.as_ref().map(|(state, _)| state));
     let result = json!({ "client": client, "path": path, "state": state, "hook": hook });
     let restart = format!(
-        "{}.\nRestart {client}, so that it notices.",
-        told.join(".\n")
+        "{}.\nRestart {client} to apply the change.",
+        report.join(".\n")
     );
     invocation.output.show(&result, |_| restart)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The state of a file without something of ours, in a word for programs and a sentence for people.
-fn left(
+/// Describes the outcome of a removal: a word for programs and a sentence for people.
+fn describe_removal(
     undone: &Uninstalled,
     path: &Path,
     what: &str,
@@ -188,15 +188,18 @@ fn left(
         Uninstalled::NotThere => return None,
         Uninstalled::Nothing => (
             "removed",
-            format!("Removed {file}, which held nothing but {what}"),
+            format!("Removed {file}, which contained only {what}"),
         ),
-        Uninstalled::Restored(_) => ("restored", format!("{file} is as it was before {what}")),
-        Uninstalled::Removed(_) => ("edited", taken_out(path, what, backup)),
+        Uninstalled::Restored(_) => (
+            "restored",
+            format!("Restored {file} to its state before {what}"),
+        ),
+        Uninstalled::Removed(_) => ("edited", describe_restored(path, what, backup)),
     })
 }
 
 impl InstallTarget {
-    fn spot(&self, invocation: &Invocation) -> anyhow::Result<ClientFile> {
+    fn client_file(&self, invocation: &Invocation) -> anyhow::Result<ClientFile> {
         let scope = if self.project {
             Scope::Project
         } else {
@@ -205,43 +208,37 @@ impl InstallTarget {
         let spot = self
             .client
             .file_to_edit(&client_directories(&invocation.at.environment)?, scope);
-        spot.ok_or_else(|| {
-            anyhow!(
-                "{} has no configuration of its own for a project",
-                self.client
-            )
-        })
-        .advise(|| {
-            format!(
-                "leave out --project: kitbag install --client {}",
-                self.client.name()
-            )
-        })
+        spot.ok_or_else(|| anyhow!("{} has no project configuration", self.client))
+            .advise(|| {
+                format!(
+                    "omit --project: kitbag install --client {}",
+                    self.client.name()
+                )
+            })
     }
 }
 
 impl InstallArguments {
-    /// Imports the servers that the client has, once the person agrees to those that came along
-    /// with a project.
-    async fn take_over(
+    /// Imports the client's servers. Servers from project files need confirmation.
+    async fn import_servers(
         &self,
         found: Vec<ClientConfig>,
         invocation: &Invocation,
     ) -> anyhow::Result<(Vec<ImportRow>, Vec<FileProblem>)> {
         let mut plan = ImportPlan::build(found, &invocation.at)
             .await
-            .context("the servers cannot be taken over")?;
+            .context("cannot import the servers")?;
         let agreement = Agreement {
             yes: self.yes,
-            command: &format!("{} --yes", self.moving()),
+            command: &format!("{} --yes", self.move_command()),
         };
         confirm_project_servers(&plan, agreement, invocation.output)?;
         plan.apply(&invocation.at).await?;
         Ok((plan.rows, plan.problems))
     }
 
-    /// The command that also moves the servers.
-    fn moving(&self) -> String {
+    /// Returns the command that also moves the servers.
+    fn move_command(&self) -> String {
         let flag = if self.target.project {
             " --project"
         } else {
@@ -254,20 +251,18 @@ impl InstallArguments {
     }
 }
 
-/// Refuses a file in which another server has our name.
+/// Rejects a file in which another server is named `kitbag`.
 fn check_vacant(found: &[ClientConfig], spot: &ClientFile) -> anyhow::Result<()> {
     let mut servers = found.iter().flat_map(|found| &found.servers);
     if servers.all(|server| server.name != NAME) {
         return Ok(());
     }
     let path = spot.path.display();
-    Err(anyhow!(
-        "{path} has a server `{NAME}` that is something else"
-    ))
-    .advise(|| "give that one another name there, then try again".to_owned())
+    Err(anyhow!("{path} already has another server named `{NAME}`"))
+        .advise(|| "rename it there, then retry".to_owned())
 }
 
-fn switched_on(found: &ClientConfig) -> Vec<String> {
+fn enabled_names(found: &ClientConfig) -> Vec<String> {
     found
         .servers
         .iter()
@@ -276,14 +271,13 @@ fn switched_on(found: &ClientConfig) -> Vec<String> {
         .collect()
 }
 
-/// Returns the servers that the client has besides: those in its other files, and those that it
-/// keeps for single projects.
-fn left_behind(spot: &ClientFile, places: &ClientDirectories) -> Vec<LeftServers> {
+/// Returns the client's servers in its other files and those for single projects.
+fn find_unmoved(spot: &ClientFile, places: &ClientDirectories) -> Vec<LeftServers> {
     let others = find(places, Some(spot.client))
         .into_iter()
         .filter(|found| !is_edited(found, spot));
     let left = others.map(|found| LeftServers {
-        servers: switched_on(&found),
+        servers: enabled_names(&found),
         project: found.project.filter(|_| found.scope != Scope::Project),
         path: found.path,
     });
@@ -294,8 +288,8 @@ fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
     found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
 }
 
-/// Returns the servers that stand in the file that Kitbag goes into.
-fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
+/// Returns the servers in the file that Kitbag is added to.
+fn read_target(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
     let mut found = open(spot, &client_directories(&invocation.at.environment)?);
     if spot.scope == Scope::User {
         found.retain(|found| found.project.is_none());
@@ -304,8 +298,8 @@ fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<Clie
     Ok(found)
 }
 
-/// Returns the names that the client has for the servers that Kitbag has now.
-fn moved(servers: &[ImportRow]) -> impl Iterator<Item = String> {
+/// Returns the client's names of the servers that Kitbag now has.
+fn moved_names(servers: &[ImportRow]) -> impl Iterator<Item = String> {
     let with_us = servers
         .iter()
         .filter(|row| row.action != ImportAction::Refused);
@@ -314,46 +308,46 @@ fn moved(servers: &[ImportRow]) -> impl Iterator<Item = String> {
         .map(|origin| origin.name.clone())
 }
 
-/// Returns the outcome, or the error with advice.
-fn edited<T>(outcome: Result<T, FileError>) -> anyhow::Result<T> {
-    let advice = outcome.as_ref().err().map(way_on);
+/// Attaches a remedy to a file error.
+fn advise_edit<T>(outcome: Result<T, FileError>) -> anyhow::Result<T> {
+    let advice = outcome.as_ref().err().map(find_remedy);
     outcome.advise(|| advice.unwrap_or_default())
 }
 
-fn way_on(error: &FileError) -> String {
+fn find_remedy(error: &FileError) -> String {
     match error {
         FileError::Read { source, .. } if source.kind() == ErrorKind::InvalidData => {
-            "save the file as UTF-8, and try again".to_owned()
+            "save the file as UTF-8 and retry".to_owned()
         }
         FileError::Read { path, .. } => {
-            format!("see which users may read it: ls -l {}", path.display())
+            format!("check who may read it: ls -l {}", path.display())
         }
         FileError::Write { path, .. } => {
-            format!("see which users may write there: ls -l {}", path.display())
+            format!("check who may write it: ls -l {}", path.display())
         }
         FileError::LeavesProject { .. } => {
-            "look where the link leads; replace it by a file if you want Kitbag in the project"
+            "check the link's target; to add Kitbag to the project, replace the link with a file"
                 .to_owned()
         }
         FileError::Edit {
             source: FileEditError::NoAddress { .. },
             ..
-        } => "leave out --http, so that the client launches Kitbag by itself".to_owned(),
+        } => "omit --http to let the client launch Kitbag".to_owned(),
         FileError::Edit { path, .. } => {
-            format!("mend the file, or edit it by hand: {}", path.display())
+            format!("fix the file, or edit it by hand: {}", path.display())
         }
     }
 }
 
-/// The former content of the file stays beside it, since the person may not want it any more.
-fn taken_out(path: &Path, what: &str, backup: &Path) -> String {
+/// Keeps the backup, since the file has changed since the installation.
+fn describe_restored(path: &Path, what: &str, backup: &Path) -> String {
     let before = if backup.is_file() {
-        format!("\nAs it was before: {}", backup.display())
+        format!("\nBackup: {}", backup.display())
     } else {
         String::new()
     };
     format!(
-        "Took {what} out of {}; your later changes stay{before}",
+        "Removed {what} from {}; your later changes are kept{before}",
         path.display()
     )
 }

@@ -1,4 +1,4 @@
-//! Lessons to files and from files: a line of JSON for each.
+//! Exports and imports lessons as JSON Lines.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ struct LessonLine {
     at: i64,
     tool: String,
     signal: Signal,
-    /// The model that made the vector.
+    /// The embedding model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -43,7 +43,7 @@ pub(super) fn export(
 ) -> anyhow::Result<()> {
     let mut text = String::new();
     for stored in lessons {
-        let Some(line) = LessonLine::of(&stored.lesson) else {
+        let Some(line) = LessonLine::from_lesson(&stored.lesson) else {
             continue;
         };
         text.push_str(&serde_json::to_string(&line)?);
@@ -53,14 +53,14 @@ pub(super) fn export(
         return invocation.output.print(&text);
     };
     write_new(path, &text)?;
-    let told = json!({ "lessons": lessons.len(), "file": path });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "lessons": lessons.len(), "file": path });
+    invocation.output.show(&report, |_| {
         let lessons = pluralize(lessons.len(), "lesson");
         format!("Wrote {lessons} to {}", path.display())
     })
 }
 
-/// Takes all lessons of a file or, if one of them cannot be read, none.
+/// Imports all lessons of a file, or none if a line is invalid.
 pub(super) async fn import(
     store: &Store,
     path: &Path,
@@ -68,8 +68,8 @@ pub(super) async fn import(
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let text = fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))
-        .advise(|| "name a file that `kitbag learned export` wrote".to_owned())?;
+        .with_context(|| format!("cannot read {}", path.display()))
+        .advise(|| "pass a file written by `kitbag learned export`".to_owned())?;
     let lessons = text
         .lines()
         .enumerate()
@@ -81,8 +81,8 @@ pub(super) async fn import(
     let event = trail::change_event("kitbag learned import", Action::LessonsImported, &subject);
     let tenant = tenant.cloned();
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let told = json!({ "lessons": lessons.len() });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "lessons": lessons.len() });
+    invocation.output.show(&report, |_| {
         format!("Imported {}", pluralize(lessons.len(), "lesson"))
     })
 }
@@ -94,14 +94,14 @@ fn read(
     tenant: Option<&Tenant>,
 ) -> anyhow::Result<NewLesson> {
     let line: LessonLine = serde_json::from_str(line)
-        .with_context(|| format!("line {number} of {} is no lesson", path.display()))
-        .advise(|| "nothing was imported; take the line out, or export again".to_owned())?;
+        .with_context(|| format!("line {number} of {} is not a lesson", path.display()))
+        .advise(|| "nothing was imported; remove the line, or export again".to_owned())?;
     Ok(line.lesson(tenant))
 }
 
 impl LessonLine {
-    /// Nothing for a lesson of a later version, whose signal is not known here.
-    fn of(lesson: &NewLesson) -> Option<Self> {
+    /// Returns `None` for a signal of a later version.
+    fn from_lesson(lesson: &NewLesson) -> Option<Self> {
         let context = lesson.context.clone();
         let (model, vector) = context.map_or((None, Vec::new()), |it| (Some(it.model), it.vector));
         Some(Self {

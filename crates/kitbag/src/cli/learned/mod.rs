@@ -1,7 +1,7 @@
-//! `kitbag learned`: the lessons and priors that come from the use of tools.
+//! `kitbag learned`: lessons and priors from the use of tools.
 //!
 //! - `priors`: success rate, latency and cost of each tool
-//! - `text`: lessons for people and programs; `exchange`: lessons to and from files
+//! - `text`: formats lessons; `exchange`: exports and imports them
 
 mod exchange;
 pub(super) mod priors;
@@ -23,7 +23,7 @@ use super::output::{format_table, pluralize};
 use crate::cli::open_store::open_store;
 use crate::trail;
 
-/// Show, export and forget what was learned from the use of tools.
+/// Show, export and delete what was learned from tool use.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -40,8 +40,8 @@ Examples:
   kitbag learned export --output lessons.jsonl
   kitbag learned priors show
 
-A lesson says that in a context like this, that tool was used, failed or was
-passed over. `kitbag search --explain` names the lessons behind a rank.";
+A lesson records that a tool was used, failed or was passed over in a given
+context. `kitbag search --explain` shows the lessons behind a rank.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -52,69 +52,69 @@ enum Verb {
 
 #[derive(Debug, Subcommand)]
 enum LessonsVerb {
-    /// Show the tools of which something was learned.
+    /// List tools with lessons.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag learned list\n  kitbag learned list --tenant acme --json"
     )]
-    List(OfTenant),
-    /// Show the lessons of one tool.
+    List(TenantFilter),
+    /// Show the lessons of a tool.
     #[command(after_help = "Examples:\n  kitbag learned show github__create_issue")]
     Show {
-        /// The tool, by the name that clients call.
+        /// Tool name as clients call it.
         tool: String,
         #[command(flatten)]
-        of: OfTenant,
+        of: TenantFilter,
     },
-    /// Forget lessons, for good. A gateway that runs follows within a second.
+    /// Delete lessons permanently; a running gateway follows within a second.
     #[command(
         after_help = "Examples:\n  kitbag learned forget --tool github__create_issue\n  \
                       kitbag learned forget --tenant acme --before 30d\n  \
                       kitbag learned forget --all"
     )]
-    Forget(ForgottenLessons),
-    /// Write lessons as lines of JSON. Words are in them only where they are kept.
+    Forget(LessonSelection),
+    /// Export lessons as JSON Lines; they contain the query only if it is stored.
     #[command(
         after_help = "Examples:\n  kitbag learned export --output lessons.jsonl\n  \
                       kitbag learned export --tenant acme"
     )]
     Export {
         #[command(flatten)]
-        of: OfTenant,
-        /// The file, which must not exist yet; stdout unless given.
+        of: TenantFilter,
+        /// Output file; must not exist yet [default: stdout].
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Take lessons from a file that `kitbag learned export` wrote.
+    /// Import lessons from a file written by `kitbag learned export`.
     #[command(after_help = "Examples:\n  kitbag learned import lessons.jsonl\n  \
                       kitbag learned import lessons.jsonl --tenant acme")]
     Import {
         file: PathBuf,
-        /// The tenant that gets all of them, instead of those that the file names.
+        /// Assign all lessons to this tenant instead of those in the file.
         #[arg(long, value_name = "NAME")]
         tenant: Option<Tenant>,
     },
 }
 
 #[derive(Debug, Args)]
-struct OfTenant {
-    /// Lessons of this tenant alone.
+struct TenantFilter {
+    /// Only lessons of this tenant.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
 }
 
 #[derive(Debug, Args)]
-struct ForgottenLessons {
-    /// Lessons of this tenant.
+struct LessonSelection {
+    /// Only lessons of this tenant.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
-    /// Lessons about this tool.
+    /// Only lessons about this tool.
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Lessons from the use of this key, by its id.
+    /// Only lessons from this key, by its ID.
     #[arg(long, value_name = "ID")]
     key: Option<String>,
-    /// Lessons from before: so long ago, or when.
+    /// Only lessons before this time: `30d` ago, or a date.
     #[arg(long, value_name = "WHEN", value_parser = parse_time)]
     before: Option<Timestamp>,
     /// All lessons of all tenants.
@@ -148,13 +148,13 @@ async fn run_lessons(verb: LessonsVerb, invocation: &Invocation) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-async fn list(store: &Store, of: OfTenant, invocation: &Invocation) -> anyhow::Result<()> {
+async fn list(store: &Store, of: TenantFilter, invocation: &Invocation) -> anyhow::Result<()> {
     let lessons = store.lessons(&of.filter()).await?;
-    let rows = text::by_tool(&lessons);
+    let rows = text::group_by_tool(&lessons);
     if rows.is_empty() && !invocation.output.json {
         invocation
             .output
-            .note("Nothing has been learned yet. Lessons come from searches and calls of clients.");
+            .note("No lessons yet. They come from searches and calls by clients.");
         return Ok(());
     }
     let headings = [
@@ -168,7 +168,7 @@ async fn list(store: &Store, of: OfTenant, invocation: &Invocation) -> anyhow::R
 async fn show(
     store: &Store,
     tool: String,
-    of: OfTenant,
+    of: TenantFilter,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let filter = LessonFilter {
@@ -177,8 +177,8 @@ async fn show(
     };
     let lessons = store.lessons(&filter).await?;
     if lessons.is_empty() {
-        return Err(anyhow!("nothing was learned of `{tool}`"))
-            .advise(|| "see the tools with lessons: kitbag learned list".to_owned());
+        return Err(anyhow!("no lessons about `{tool}`"))
+            .advise(|| "list tools with lessons: kitbag learned list".to_owned());
     }
     let rows: Vec<_> = lessons.iter().map(text::lesson).collect();
     let headings = ["LESSON", "TENANT", "WHEN", "SIGNAL", "WORDS"];
@@ -189,21 +189,21 @@ async fn show(
 
 async fn forget(
     store: &Store,
-    wanted: ForgottenLessons,
+    wanted: LessonSelection,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let (subject, filter) = wanted.named()?;
+    let (subject, filter) = wanted.describe()?;
     let forgotten = store.delete_lessons(&filter).await?;
     let event = trail::change_event("kitbag learned forget", Action::LessonsForgotten, &subject);
     let tenant = filter.tenant.clone();
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let told = json!({ "forgotten": forgotten });
-    invocation.output.show(&told, |_| {
-        format!("Forgot {}", pluralize(forgotten as usize, "lesson"))
+    let report = json!({ "forgotten": forgotten });
+    invocation.output.show(&report, |_| {
+        format!("Deleted {}", pluralize(forgotten as usize, "lesson"))
     })
 }
 
-impl OfTenant {
+impl TenantFilter {
     fn filter(self) -> LessonFilter {
         LessonFilter {
             tenant: self.tenant,
@@ -212,9 +212,9 @@ impl OfTenant {
     }
 }
 
-impl ForgottenLessons {
-    /// The lessons, and their name in the audit.
-    fn named(self) -> anyhow::Result<(String, LessonFilter)> {
+impl LessonSelection {
+    /// Returns the filter and its description for the audit log.
+    fn describe(self) -> anyhow::Result<(String, LessonFilter)> {
         let tenant = self.tenant.as_ref().map(|it| format!("tenant {it}"));
         let tool = self.tool.as_ref().map(|it| format!("tool {it}"));
         let key = self.key.as_ref().map(|it| format!("key {it}"));
@@ -225,8 +225,9 @@ impl ForgottenLessons {
             .flatten()
             .collect();
         if parts.is_empty() {
-            return Err(anyhow!("it is not said which lessons are to be forgotten"))
-                .advise(|| "name a tool, a tenant, a key or a time, or give --all".to_owned());
+            return Err(anyhow!("no lessons selected")).advise(|| {
+                "select lessons by --tool, --tenant, --key or --before, or pass --all".to_owned()
+            });
         }
         let filter = LessonFilter {
             tenant: self.tenant,

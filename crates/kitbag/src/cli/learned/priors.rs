@@ -1,4 +1,4 @@
-//! `kitbag learned priors`: how often tools succeed, how long they take and what they cost.
+//! `kitbag learned priors`: success rate, latency and cost of tools.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use kitbag_gateway::admin::app::App;
 use kitbag_gateway::admin::priors_report::{PriorsReport, PriorsRow, read_report};
 use kitbag_gateway::state::clock::now;
 
-/// Compute and show how tools have done.
+/// Compute and show the success rate, latency and cost of tools.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -31,22 +31,22 @@ Examples:
   kitbag learned priors show
   kitbag learned priors show github__create_issue --json
 
-A gateway that serves computes them every night; see [priors] in the
-configuration. Declared values of [tools] stand in place of measured ones.";
+A running gateway computes them every night; see [priors] in the configuration.
+Values set under [tools] replace measured ones.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Count the calls that were not counted yet, for index and mirror.
+    /// Process new calls into priors for ranking.
     #[command(
         after_help = "Examples:\n  kitbag learned priors run\n  kitbag learned priors run --json"
     )]
     Run,
-    /// Show success, latencies and cost of every tool that was called, or of one.
+    /// Show the priors of all called tools, or of one.
     #[command(
         after_help = "Examples:\n  kitbag learned priors show\n  kitbag learned priors show github__create_issue"
     )]
     Show {
-        /// The tool, as `kitbag tools` shows it.
+        /// Tool name, as in `kitbag tools`.
         #[arg(add = ArgValueCandidates::new(tools))]
         name: Option<String>,
     },
@@ -66,7 +66,7 @@ async fn compute(invocation: &Invocation) -> anyhow::Result<()> {
     app.close().await;
     invocation.output.show(&done?, |summary| {
         format!(
-            "Counted {}; {} known by their calls",
+            "Processed {}; priors of {}",
             pluralize(usize::try_from(summary.calls).unwrap_or(usize::MAX), "call"),
             pluralize(summary.tools, "tool")
         )
@@ -75,15 +75,15 @@ async fn compute(invocation: &Invocation) -> anyhow::Result<()> {
 
 async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
-    let store = open_store(&config, "the priors cannot be reached").await?;
+    let store = open_store(&config, "cannot open the priors").await?;
     let report = read_report(&config, &store, now()).await;
     store.close().await;
     let mut report = report?;
     if let Some(name) = name {
         report.tools.retain(|row| row.is_called(name));
         if report.tools.is_empty() {
-            return Err(anyhow!("no counted call tells anything of `{name}`"))
-                .advise(|| "count the latest calls: kitbag learned priors run".to_owned());
+            return Err(anyhow!("no priors for `{name}`"))
+                .advise(|| "process the latest calls: kitbag learned priors run".to_owned());
         }
     }
     invocation.output.show(&report, for_people)
@@ -91,7 +91,7 @@ async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()>
 
 fn for_people(report: &PriorsReport) -> String {
     let Some(at) = report.priors_updated_at else {
-        return "No priors were computed yet. Compute them: kitbag learned priors run".to_owned();
+        return "No priors yet. Compute them: kitbag learned priors run".to_owned();
     };
     let heads = [
         "NAME", "SUCCESS", "CALLS", "P50", "P95", "P99", "COST", "TOKENS", "AS OF",
@@ -114,7 +114,7 @@ fn cells(row: &PriorsRow) -> [String; 9] {
     ]
 }
 
-/// A share as people read it: `97 %`.
+/// Formats a share as a percentage: `97 %`.
 pub(in crate::cli) fn percent(share: Option<f64>) -> String {
     let percent = share.map(|share| format!("{:.0} %", share * 100.0));
     percent.unwrap_or_default()
@@ -128,7 +128,7 @@ pub(in crate::cli) fn usd(cost: Option<f64>) -> String {
     cost.map(|it| format!("${it}")).unwrap_or_default()
 }
 
-/// A moment in seconds since the Unix epoch, where the person is.
+/// Formats seconds since the Unix epoch in local time.
 pub(in crate::cli) fn minute(at: i64) -> String {
     let moment = Timestamp::from_second(at).unwrap_or_default();
     let local = moment.to_zoned(TimeZone::system());

@@ -1,4 +1,4 @@
-//! Lessons as people and programs read them.
+//! Formats lessons for people and programs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::moment::format_relative;
 use crate::cli::output::format_date;
 
-/// The lessons of one tool and tenant, counted.
+/// Lesson counts of a tool and tenant.
 #[derive(Debug, Serialize)]
 pub(super) struct ToolLessons {
     tool: String,
@@ -30,14 +30,14 @@ pub(super) struct ShownLesson {
     tenant: Tenant,
     at: String,
     signal: String,
-    /// Absent where words are not kept.
+    /// Absent if query texts are not stored.
     words: Option<String>,
     #[serde(skip)]
     happened: Timestamp,
 }
 
-/// The tools with most lessons first.
-pub(super) fn by_tool(lessons: &[StoredLesson]) -> Vec<ToolLessons> {
+/// Groups lessons by tool, most lessons first.
+pub(super) fn group_by_tool(lessons: &[StoredLesson]) -> Vec<ToolLessons> {
     let mut tools: BTreeMap<(&str, &Tenant), Vec<&StoredLesson>> = BTreeMap::new();
     for stored in lessons {
         let key = (stored.lesson.tool.as_str(), &stored.lesson.tenant);
@@ -45,13 +45,13 @@ pub(super) fn by_tool(lessons: &[StoredLesson]) -> Vec<ToolLessons> {
     }
     let mut rows: Vec<ToolLessons> = tools
         .into_iter()
-        .map(|((tool, tenant), lessons)| counted(tool, tenant, &lessons))
+        .map(|((tool, tenant), lessons)| count_lessons(tool, tenant, &lessons))
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.lessons));
     rows
 }
 
-fn counted(tool: &str, tenant: &Tenant, lessons: &[&StoredLesson]) -> ToolLessons {
+fn count_lessons(tool: &str, tenant: &Tenant, lessons: &[&StoredLesson]) -> ToolLessons {
     let last = lessons.iter().map(|it| it.lesson.at).max();
     let last = last.unwrap_or_default();
     let used = Signal::ALL.into_iter().filter(|it| it.is_use());
@@ -60,15 +60,15 @@ fn counted(tool: &str, tenant: &Tenant, lessons: &[&StoredLesson]) -> ToolLesson
         tool: tool.to_owned(),
         tenant: tenant.clone(),
         lessons: lessons.len(),
-        used: number(lessons, &used),
-        failed: number(lessons, &[Signal::Failed, Signal::Abandoned]),
-        passed_over: number(lessons, &[Signal::Bypassed]),
+        used: count_signals(lessons, &used),
+        failed: count_signals(lessons, &[Signal::Failed, Signal::Abandoned]),
+        passed_over: count_signals(lessons, &[Signal::Bypassed]),
         last: format_date(last),
         last_at: last,
     }
 }
 
-fn number(lessons: &[&StoredLesson], signals: &[Signal]) -> usize {
+fn count_signals(lessons: &[&StoredLesson], signals: &[Signal]) -> usize {
     let found = lessons
         .iter()
         .filter_map(|it| Signal::parse(&it.lesson.signal));
@@ -106,6 +106,6 @@ pub(super) fn lesson_cells(row: &ShownLesson) -> [String; 5] {
         row.tenant.to_string(),
         format_relative(row.happened),
         row.signal.clone(),
-        words.unwrap_or_else(|| "(not kept)".to_owned()),
+        words.unwrap_or_else(|| "(not stored)".to_owned()),
     ]
 }

@@ -1,10 +1,9 @@
-//! `kitbag lock`: the person approves the definitions of other people's tools and prompts, and sees
-//! what servers made of them since.
+//! `kitbag lock`: approves definitions of servers, and shows drift from them.
 //!
-//! - `asked`: what servers list now, beside what was approved
-//! - `row`: one difference, in words; `record`: what is written down of a decision
+//! - `listed`: the current definitions of servers, compared with the approved ones
+//! - `row`: one difference; `record`: stores a decision
 
-mod asked;
+mod listed;
 mod record;
 mod row;
 
@@ -18,8 +17,8 @@ use kitbag_domain::{ExposedName, ServerName};
 use kitbag_lockfile::{ListedDefinition, LockFile, LockedServer, find_marks};
 use serde_json::json;
 
-use self::asked::{AskedServers, meant_servers};
-use self::record::{Decision, keep};
+use self::listed::{ListedServers, find_servers};
+use self::record::{Decision, store_decision};
 use self::row::DriftRow;
 use super::completions::servers;
 use super::failure::Advise as _;
@@ -27,11 +26,11 @@ use super::gateway::JoinChoice;
 use super::output::{Output, format_table, pluralize};
 use super::{Invocation, to_exit_code};
 
-/// Approve what servers offer, and hold back what they change afterwards.
+/// Approve the definitions of servers and block later changes.
 ///
-/// Writes kitbag.lock beside the configuration, with the hash of each tool and prompt that your
-/// servers list now. A tool that its server changes, adds or renames later is kept from every client
-/// until you have approved it. Servers that are in the file already stay as they were approved.
+/// Writes kitbag.lock next to the configuration, with a hash of each tool and prompt that your
+/// servers list now. Tools that a server adds, changes or renames later are hidden from all clients
+/// until you approve them. Servers that are locked already are left as they are.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -53,17 +52,17 @@ Examples:
   kitbag lock approve github__create_issue
   kitbag lock remove github
 
-NAME is what clients call a tool or prompt, or a server for all it has.";
+NAME is a tool or prompt as clients call it, or a server for all it offers.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show what is not as it was approved; the exit code is 1 if anything is not.
+    /// List drift from the approved definitions; exit with 1 if there is any.
     #[command(after_help = "Examples:\n  kitbag lock status\n  kitbag lock status --json")]
     Status {
         #[command(flatten)]
         join: JoinChoice,
     },
-    /// Show how definitions differ from what was approved.
+    /// Show differences from the approved definitions.
     #[command(
         after_help = "Examples:\n  kitbag lock diff\n  kitbag lock diff github__create_issue"
     )]
@@ -74,23 +73,23 @@ enum Verb {
         #[command(flatten)]
         join: JoinChoice,
     },
-    /// Approve what is different, and release what was held back.
+    /// Approve changed definitions, so that clients can use them again.
     #[command(
         after_help = "Examples:\n  kitbag lock approve github__create_issue\n  kitbag lock approve github\n  \
                       kitbag lock approve --all"
     )]
     Approve {
-        /// These tools, prompts or servers.
+        /// Tools, prompts or servers to approve.
         #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all",
               add = ArgValueCandidates::new(servers))]
         names: Vec<String>,
-        /// Everything that is different.
+        /// Approve everything that has changed.
         #[arg(long)]
         all: bool,
         #[command(flatten)]
         join: JoinChoice,
     },
-    /// Take servers out of the lock file; everything they list passes again.
+    /// Remove servers from the lock file; their definitions are no longer checked.
     #[command(
         visible_alias = "rm",
         after_help = "Examples:\n  kitbag lock remove github"
@@ -120,12 +119,12 @@ async fn lock(
 ) -> anyhow::Result<ExitCode> {
     let mut file = match &config.lock.state {
         LockState::Absent => LockFile::default(),
-        _ => approved(config)?.clone(),
+        _ => load_lock_file(config)?.clone(),
     };
-    let servers = asked::lockable(named, config)?;
-    let asked = AskedServers::ask(servers, join, config, invocation).await?;
+    let servers = listed::servers_to_lock(named, config)?;
+    let listed = ListedServers::fetch(servers, join, config, invocation).await?;
     let (mut rows, mut added) = (Vec::new(), Vec::new());
-    for (server, listed) in &asked.listed {
+    for (server, listed) in &listed.listed {
         let differ = match file.servers.get(server) {
             Some(locked) => locked.detect_drift(listed).len(),
             None => {
@@ -146,25 +145,32 @@ async fn lock(
         }));
     }
     let decision = Decision::new("locked", added);
-    let path = keep(&file, asked.approved(&file), decision, config, invocation).await?;
+    let path = store_decision(
+        &file,
+        listed.approved_definitions(&file),
+        decision,
+        config,
+        invocation,
+    )
+    .await?;
     let drifted = rows.iter().any(|row| row["differ"] != 0);
     invocation.output.show(&rows, |rows| {
         let heads = ["SERVER", "TOOLS", "PROMPTS", "STATE"];
         format_table(heads, rows.iter().map(row::locked_cells))
     })?;
     invocation.output.note(&format!(
-        "Written to {}. See later what has changed: kitbag lock status",
+        "Written to {}. To check for changes later: kitbag lock status",
         path.display()
     ));
-    Ok(to_exit_code(!drifted && asked.is_whole))
+    Ok(to_exit_code(!drifted && listed.is_complete))
 }
 
-/// Names what a person should look at twice in definitions that are approved unseen.
+/// Warns of suspicious text in definitions that are approved unseen.
 fn warn_of_marks(server: &ServerName, listed: &[ListedDefinition], output: Output) {
     for definition in listed {
         for mark in find_marks(&definition.text) {
             let name = ExposedName::new(server, &definition.name);
-            output.warn(&format!("look twice at `{name}`: {mark}"));
+            output.warn(&format!("review `{name}`: {mark}"));
         }
     }
 }
@@ -174,27 +180,27 @@ async fn status(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let file = approved(config)?;
-    let servers = meant_servers(&[], file, config)?;
-    let asked = AskedServers::ask(servers, join, config, invocation).await?;
-    let rows = asked.drift(file, &[])?;
-    let unlocked = asked::unlocked(file, config);
-    let told = json!({
+    let file = load_lock_file(config)?;
+    let servers = find_servers(&[], file, config)?;
+    let listed = ListedServers::fetch(servers, join, config, invocation).await?;
+    let rows = listed.detect_drift(file, &[])?;
+    let unlocked = listed::unlocked_servers(file, config);
+    let status = json!({
         "drift": rows,
         "locked": file.servers.keys().collect::<Vec<_>>(),
         "not_locked": unlocked,
-        "not_asked": asked.silent,
+        "not_asked": listed.unanswered,
     });
     if rows.is_empty() {
-        let servers = pluralize(asked.listed.len(), "server");
-        let text = format!("{servers} as approved: nothing has changed");
-        invocation.output.show(&told, |_| text)?;
+        let servers = pluralize(listed.listed.len(), "server");
+        let text = format!("{servers} checked: no drift");
+        invocation.output.show(&status, |_| text)?;
     } else {
-        invocation.output.show(&told, |_| {
+        invocation.output.show(&status, |_| {
             let heads = ["NAME", "KIND", "DRIFT"];
             format_table(heads, rows.iter().map(DriftRow::cells))
         })?;
-        let note = "See the differences: kitbag lock diff\nApprove them: kitbag lock approve NAME…";
+        let note = "Show differences: kitbag lock diff\nApprove them: kitbag lock approve NAME…";
         invocation.output.note(note);
     }
     if !unlocked.is_empty() {
@@ -202,7 +208,7 @@ async fn status(
         let note = format!("Not locked: {}. Lock them: kitbag lock", names.join(", "));
         invocation.output.note(&note);
     }
-    Ok(to_exit_code(rows.is_empty() && asked.is_whole))
+    Ok(to_exit_code(rows.is_empty() && listed.is_complete))
 }
 
 async fn diff(
@@ -211,18 +217,20 @@ async fn diff(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let file = approved(config)?;
-    let servers = meant_servers(names, file, config)?;
-    let asked = AskedServers::ask(servers, join, config, invocation).await?;
-    let mut rows = asked.drift(file, names)?;
-    asked.explain(&mut rows, file, config).await?;
+    let file = load_lock_file(config)?;
+    let servers = find_servers(names, file, config)?;
+    let listed = ListedServers::fetch(servers, join, config, invocation).await?;
+    let mut rows = listed.detect_drift(file, names)?;
+    listed.explain(&mut rows, file, config).await?;
     if rows.is_empty() {
-        invocation.output.note("Everything is as it was approved.");
+        invocation.output.note("No drift.");
     }
     if !rows.is_empty() || invocation.output.json {
-        invocation.output.show(&rows, |rows| row::page(rows))?;
+        invocation
+            .output
+            .show(&rows, |rows| row::format_rows(rows))?;
     }
-    Ok(to_exit_code(asked.is_whole))
+    Ok(to_exit_code(listed.is_complete))
 }
 
 async fn approve(
@@ -231,15 +239,13 @@ async fn approve(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let before = approved(config)?;
-    let servers = meant_servers(names, before, config)?;
-    let asked = AskedServers::ask(servers, join, config, invocation).await?;
-    let mut rows = asked.drift(before, names)?;
-    asked.explain(&mut rows, before, config).await?;
+    let before = load_lock_file(config)?;
+    let servers = find_servers(names, before, config)?;
+    let listed = ListedServers::fetch(servers, join, config, invocation).await?;
+    let mut rows = listed.detect_drift(before, names)?;
+    listed.explain(&mut rows, before, config).await?;
     if rows.is_empty() {
-        invocation
-            .output
-            .note("Everything is as it was approved already.");
+        invocation.output.note("Nothing to approve: no drift.");
     }
     let mut file = before.clone();
     for row in &rows {
@@ -248,14 +254,23 @@ async fn approve(
     }
     let subjects = rows.iter().map(|row| row.name.clone()).collect();
     let decision = Decision::new("approved", subjects);
-    let path = keep(&file, asked.approved(&file), decision, config, invocation).await?;
+    let path = store_decision(
+        &file,
+        listed.approved_definitions(&file),
+        decision,
+        config,
+        invocation,
+    )
+    .await?;
     if !rows.is_empty() || invocation.output.json {
-        invocation.output.show(&rows, |rows| row::page(rows))?;
+        invocation
+            .output
+            .show(&rows, |rows| row::format_rows(rows))?;
         let definitions = pluralize(rows.len(), "definition");
         let note = format!("{definitions} approved in {}.", path.display());
         invocation.output.note(&note);
     }
-    Ok(to_exit_code(asked.is_whole))
+    Ok(to_exit_code(listed.is_complete))
 }
 
 async fn remove(
@@ -263,29 +278,29 @@ async fn remove(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let mut file = approved(config)?.clone();
+    let mut file = load_lock_file(config)?.clone();
     for server in servers {
         file.servers
             .remove(server)
-            .ok_or_else(|| asked::not_locked(server))?;
+            .ok_or_else(|| listed::not_locked_error(server))?;
     }
     let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
     let decision = Decision::new("removed", names.clone());
-    keep(&file, Vec::new(), decision, config, invocation).await?;
+    store_decision(&file, Vec::new(), decision, config, invocation).await?;
     invocation.output.show(&json!({ "removed": names }), |_| {
         format!("{}: no longer locked", names.join(", "))
     })?;
     Ok(to_exit_code(true))
 }
 
-/// The lock file, which must be there and make sense.
-fn approved(config: &Config) -> anyhow::Result<&LockFile> {
+/// Returns the lock file, or an error if it is absent or invalid.
+fn load_lock_file(config: &Config) -> anyhow::Result<&LockFile> {
     match &config.lock.state {
         LockState::Read(file) => Ok(file),
-        LockState::Absent => Err(anyhow!("nothing is approved yet: there is no lock file"))
-            .advise(|| "approve what your servers offer now: kitbag lock".to_owned()),
+        LockState::Absent => Err(anyhow!("nothing is approved yet: no lock file"))
+            .advise(|| "approve the current definitions: kitbag lock".to_owned()),
         LockState::Unreadable(error) => Err(error.clone())
-            .context("nothing can be compared with what was approved")
-            .advise(|| "mend the file, or remove it and run `kitbag lock`".to_owned()),
+            .context("cannot read the approved definitions")
+            .advise(|| "fix the file, or remove it and run `kitbag lock`".to_owned()),
     }
 }

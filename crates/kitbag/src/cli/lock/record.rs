@@ -1,4 +1,4 @@
-//! Writes a decision down: the lock file, the texts that were approved, and a row in the audit.
+//! Stores a decision: the lock file, the approved texts, and an audit row.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::cli::Invocation;
 use crate::cli::open_store::open_store;
 use crate::trail;
 
-/// The things that a person decided about.
+/// What was decided, for the audit log.
 pub(super) struct Decision {
     what: &'static str,
     subjects: Vec<String>,
@@ -24,8 +24,8 @@ impl Decision {
     }
 }
 
-/// Writes the lock file last: a gateway takes it over at once, and the texts must be there by then.
-pub(super) async fn keep(
+/// Writes the lock file last: the gateway reloads it at once and needs the texts then.
+pub(super) async fn store_decision(
     file: &LockFile,
     approved: Vec<ListedDefinition>,
     decision: Decision,
@@ -33,12 +33,12 @@ pub(super) async fn keep(
     invocation: &Invocation,
 ) -> anyhow::Result<PathBuf> {
     let path = invocation.at.lock_file().ok_or(ConfigError::NoHome)?;
-    let store = open_store(config, "the approved texts cannot be kept").await?;
+    let store = open_store(config, "cannot store the approved definitions").await?;
     let texts: Vec<_> = approved.into_iter().map(approved_definition).collect();
     store.put_approved_definitions(&texts).await?;
     if !matches!(&config.lock.state, LockState::Read(before) if before == file) {
         kitbag_clients::write(&path, &file.to_text())
-            .with_context(|| format!("{} cannot be written", path.display()))?;
+            .with_context(|| format!("cannot write {}", path.display()))?;
         let event = Event {
             detail: Some(ShortText::truncate(&format!(
                 "{} {}",

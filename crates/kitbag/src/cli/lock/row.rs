@@ -1,4 +1,4 @@
-//! One difference between what was approved and what a server lists, for people and programs.
+//! One difference between the approved and the listed definition.
 
 use anstyle::{AnsiColor, Style};
 use kitbag_domain::{ExposedName, ServerName};
@@ -13,27 +13,27 @@ pub(super) struct DriftRow {
     pub(super) name: String,
     pub(super) server: ServerName,
     pub(super) drifted: DriftedDefinition,
-    /// The words before the difference.
+    /// Printed before the difference.
     remark: Option<&'static str>,
     difference: Option<DefinitionDifference>,
-    /// The marks that the person should look at twice.
+    /// Suspicious text to review.
     marks: Vec<Mark>,
 }
 
-/// The text of a definition when it was approved.
+/// The approved text of a definition.
 pub(super) enum ApprovedText {
     Known(String),
-    /// It was approved on another machine.
+    /// Approved on another machine.
     Unknown,
-    /// It was not there.
+    /// Not approved before.
     None,
 }
 
-const UNKNOWN: &str = "the approved definition is not known on this machine; this is the new one:";
-const UNKNOWN_AND_GONE: &str = "the approved definition is not known on this machine";
+const UNKNOWN: &str = "the approved definition is not stored on this machine; the new one is:";
+const UNKNOWN_AND_GONE: &str = "the approved definition is not stored on this machine";
 
 impl DriftRow {
-    pub(super) fn of(server: &ServerName, drifted: DriftedDefinition) -> Self {
+    pub(super) fn new(server: &ServerName, drifted: DriftedDefinition) -> Self {
         let name = ExposedName::new(server, &drifted.name);
         Self {
             name: name.as_str().to_owned(),
@@ -45,8 +45,8 @@ impl DriftRow {
         }
     }
 
-    pub(super) fn is_meant(&self, name: &str) -> bool {
-        name == self.server.as_str() || is_name_of(name, &self.server, &self.drifted.name)
+    pub(super) fn matches(&self, name: &str) -> bool {
+        name == self.server.as_str() || matches_name(name, &self.server, &self.drifted.name)
     }
 
     pub(super) fn explain(&mut self, approved: ApprovedText, now: Option<&str>) {
@@ -72,27 +72,27 @@ impl DriftRow {
         [
             self.name.clone(),
             self.drifted.kind.as_str().to_owned(),
-            self.in_words(),
+            self.describe(),
         ]
     }
 
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         match &self.drifted.drift {
             Drift::Renamed { from } => format!("renamed, was `{}`", to_one_line(from)),
             other => other.as_str().to_owned(),
         }
     }
 
-    fn lines(&self) -> Vec<String> {
+    fn to_lines(&self) -> Vec<String> {
         let kind = self.drifted.kind.as_str();
-        let mut lines = vec![format!("{} ({kind}): {}", self.name, self.in_words())];
-        lines.extend(self.marks.iter().map(marked));
+        let mut lines = vec![format!("{} ({kind}): {}", self.name, self.describe())];
+        lines.extend(self.marks.iter().map(format_mark));
         lines.extend(self.remark.map(|remark| format!("  {remark}")));
         let difference = self
             .difference
             .iter()
             .flat_map(DefinitionDifference::to_lines);
-        lines.extend(difference.map(|line| colored(&line)));
+        lines.extend(difference.map(|line| colorize(&line)));
         lines
     }
 }
@@ -127,24 +127,24 @@ impl Serialize for DriftRow {
     }
 }
 
-/// True if a person means this tool or prompt: by the name that clients use, or by that of its server
-/// behind the server's.
-pub(super) fn is_name_of(name: &str, server: &ServerName, own: &str) -> bool {
+/// True if `name` is this tool or prompt: as clients call it, or as `SERVER/NAME` with the server's
+/// own name.
+pub(super) fn matches_name(name: &str, server: &ServerName, own: &str) -> bool {
     name == ExposedName::new(server, own).as_str() || name == format!("{server}/{own}")
 }
 
-/// All differences, a paragraph each.
-pub(super) fn page(rows: &[DriftRow]) -> String {
-    let paragraphs = rows.iter().map(|row| row.lines().join("\n"));
+/// Formats all differences, one paragraph each.
+pub(super) fn format_rows(rows: &[DriftRow]) -> String {
+    let paragraphs = rows.iter().map(|row| row.to_lines().join("\n"));
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
-fn marked(mark: &Mark) -> String {
+fn format_mark(mark: &Mark) -> String {
     const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
-    format!("  {YELLOW}! look twice:{YELLOW:#} {mark}")
+    format!("  {YELLOW}! review:{YELLOW:#} {mark}")
 }
 
-fn colored(line: &str) -> String {
+fn colorize(line: &str) -> String {
     const RED: Style = AnsiColor::Red.on_default();
     const GREEN: Style = AnsiColor::Green.on_default();
     let style = match line.trim_start().chars().next() {
@@ -155,15 +155,15 @@ fn colored(line: &str) -> String {
     format!("{style}{line}{style:#}")
 }
 
-/// A server after `kitbag lock`.
+/// Formats a server for the table of `kitbag lock`.
 pub(super) fn locked_cells(row: &Value) -> [String; 4] {
     let server = row["server"].as_str().unwrap_or_default();
     let state = match (row["added"].as_bool(), row["differ"].as_u64()) {
         (Some(true), _) => "locked".to_owned(),
-        (_, Some(0)) => "as it was approved".to_owned(),
+        (_, Some(0)) => "unchanged".to_owned(),
         (_, differ) => {
             let differ = differ.unwrap_or_default();
-            format!("{differ} not as approved, see `kitbag lock diff {server}`")
+            format!("{differ} changed, see `kitbag lock diff {server}`")
         }
     };
     [

@@ -1,5 +1,4 @@
-//! `kitbag logs`: the lines that servers and the gateway wrote, in the order in which they
-//! happened.
+//! `kitbag logs`: log lines of servers and the gateway, merged by time.
 
 mod tail;
 
@@ -20,20 +19,20 @@ use super::output::{Output, strip_controls, to_one_line};
 use super::{Invocation, completions, journal, servers};
 use tail::Tail;
 
-/// Show what servers and the gateway wrote, in the order it happened.
+/// Show the logs of servers and the gateway, merged by time.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Show only what these servers wrote; without any, what all and the gateway itself wrote.
+    /// Show only these servers' logs [default: all servers and the gateway].
     #[arg(add = ArgValueCandidates::new(completions::servers))]
     servers: Vec<ServerName>,
-    /// Show what the gateway itself wrote, beside the servers named.
+    /// Show the gateway's own log, in addition to the named servers.
     #[arg(long)]
     gateway: bool,
-    /// The number of lines, counted from the end.
+    /// Number of lines to show from the end.
     #[arg(long, short = 'n', default_value_t = 100)]
     lines: usize,
-    /// Go on showing new lines until interrupted.
+    /// Keep showing new lines until interrupted.
     #[arg(long, short)]
     follow: bool,
 }
@@ -44,10 +43,10 @@ Examples:
   kitbag logs time -n 20 -f
   kitbag logs --gateway --json
 
-A server's log holds what it wrote to stderr, what it printed between its
-messages, and what it sent as MCP log messages. Secrets are masked.";
+A server's log contains its stderr, stray output on stdout, and its MCP log
+messages. Secrets are masked.";
 
-/// One log, and the server that it belongs to; the gateway has no name.
+/// A log and its server; the gateway's own log has none.
 #[derive(Debug)]
 struct LogSource {
     server: Option<ServerName>,
@@ -65,14 +64,14 @@ pub(super) async fn run(
     arguments: &Arguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let mut sources = sources(arguments, &invocation.config()?)?;
-    let view = LogView::of(&sources, invocation.output);
-    let mut told = gather(&mut sources, Tail::all)?;
-    told.drain(..told.len().saturating_sub(arguments.lines));
-    if told.is_empty() && !arguments.follow {
-        invocation.output.note("Nothing has been written so far.");
+    let mut sources = open_sources(arguments, &invocation.config()?)?;
+    let view = LogView::new(&sources, invocation.output);
+    let mut lines = read_sources(&mut sources, Tail::read_all)?;
+    lines.drain(..lines.len().saturating_sub(arguments.lines));
+    if lines.is_empty() && !arguments.follow {
+        invocation.output.note("No log lines yet.");
     }
-    view.show(&told)?;
+    view.print(&lines)?;
     if arguments.follow {
         tokio::select! {
             ended = follow(&mut sources, &view) => ended?,
@@ -82,7 +81,7 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSource>> {
+fn open_sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSource>> {
     for name in &arguments.servers {
         servers::find(config, name)?;
     }
@@ -102,13 +101,13 @@ fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSour
     };
     Ok(names
         .into_iter()
-        .map(|name| LogSource::of_server(name, config))
+        .map(|name| LogSource::for_server(name, config))
         .chain((all || arguments.gateway).then_some(own))
         .collect())
 }
 
 impl LogSource {
-    fn of_server(name: &ServerName, config: &Config) -> Self {
+    fn for_server(name: &ServerName, config: &Config) -> Self {
         Self {
             server: Some(name.clone()),
             tail: Tail::new(config.server_log_path(name)),
@@ -116,43 +115,43 @@ impl LogSource {
     }
 }
 
-/// Looks again and again, since a file does not report that it has grown.
+/// Polls for new lines.
 async fn follow(sources: &mut [LogSource], view: &LogView) -> anyhow::Result<()> {
     const EVERY: Duration = Duration::from_millis(200);
     loop {
-        view.show(&gather(sources, Tail::news)?)?;
+        view.print(&read_sources(sources, Tail::read_new)?)?;
         tokio::time::sleep(EVERY).await;
     }
 }
 
-fn gather(
+fn read_sources(
     sources: &mut [LogSource],
     read: fn(&mut Tail) -> std::io::Result<Vec<LogLine>>,
 ) -> anyhow::Result<Vec<SourcedLine>> {
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for source in sources {
-        let lines = read(&mut source.tail).context("a log cannot be read")?;
-        told.extend(lines.into_iter().map(|line| SourcedLine {
+        let added = read(&mut source.tail).context("cannot read a log")?;
+        lines.extend(added.into_iter().map(|line| SourcedLine {
             server: source.server.clone(),
             line,
         }));
     }
-    told.sort_by_key(|it| it.line.time);
-    Ok(told)
+    lines.sort_by_key(|it| it.line.time);
+    Ok(lines)
 }
 
 struct LogView {
     output: Output,
     zone: TimeZone,
-    /// The width of the column of names; one server alone needs none.
+    /// Width of the name column; `None` for a single log.
     names: Option<usize>,
 }
 
 impl LogView {
-    fn of(sources: &[LogSource], output: Output) -> Self {
+    fn new(sources: &[LogSource], output: Output) -> Self {
         let widest = sources
             .iter()
-            .map(|source| name(source.server.as_ref()).len())
+            .map(|source| source_name(source.server.as_ref()).len())
             .max();
         Self {
             output,
@@ -161,27 +160,27 @@ impl LogView {
         }
     }
 
-    fn show(&self, told: &[SourcedLine]) -> anyhow::Result<()> {
-        if told.is_empty() {
+    fn print(&self, lines: &[SourcedLine]) -> anyhow::Result<()> {
+        if lines.is_empty() {
             return Ok(());
         }
-        let told = told.iter();
+        let lines = lines.iter();
         let lines: Vec<_> = if self.output.json {
-            told.map(serde_json::to_string).collect::<Result<_, _>>()?
+            lines.map(serde_json::to_string).collect::<Result<_, _>>()?
         } else {
-            told.map(|it| self.text(it)).collect()
+            lines.map(|it| self.format_line(it)).collect()
         };
         self.output.print(&lines.join("\n"))
     }
 
-    fn text(&self, SourcedLine { server, line }: &SourcedLine) -> String {
+    fn format_line(&self, SourcedLine { server, line }: &SourcedLine) -> String {
         const DIM: Style = Style::new().dimmed();
         let time = line
             .time
             .to_zoned(self.zone.clone())
             .strftime("%Y-%m-%d %H:%M:%S");
         let name = match self.names {
-            Some(width) => format!(" {:width$}", name(server.as_ref())),
+            Some(width) => format!(" {:width$}", source_name(server.as_ref())),
             None => String::new(),
         };
         let logger = line
@@ -189,17 +188,16 @@ impl LogView {
             .iter()
             .map(|logger| format!("{}: ", to_one_line(&strip_controls(logger))))
             .collect::<String>();
-        let mark = mark(line);
+        let mark = format_level(line);
         format!(
             "{DIM}{time}{name}{DIM:#} {mark}{logger}{}",
-            indented(&strip_controls(&line.message))
+            indent_message(&strip_controls(&line.message))
         )
     }
 }
 
-/// Further lines of a message stand under it: at the margin, one could pass for a line of another
-/// message.
-fn indented(message: &str) -> String {
+/// Indents further lines of a message, so that none of them looks like another message.
+fn indent_message(message: &str) -> String {
     message
         .lines()
         .map(str::trim_end)
@@ -207,12 +205,12 @@ fn indented(message: &str) -> String {
         .join("\n    ")
 }
 
-fn name(server: Option<&ServerName>) -> &str {
+fn source_name(server: Option<&ServerName>) -> &str {
     server.map_or("kitbag", ServerName::as_str)
 }
 
-/// Returns the mark that says how serious the line is, or that the line was not meant for a log.
-fn mark(line: &LogLine) -> String {
+/// Returns the level, or a mark for stray output on stdout.
+fn format_level(line: &LogLine) -> String {
     const RED: Style = AnsiColor::Red.on_default().bold();
     const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
     let style = match line.level {

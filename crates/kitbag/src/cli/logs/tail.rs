@@ -1,5 +1,4 @@
-//! Reads a log to its end, and later the lines that were added, also over the moment when the log
-//! is moved aside.
+//! Reads a log to its end, then the lines added later, even across rotation.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
@@ -12,8 +11,8 @@ use kitbag_upstream::{LogFile, LogLine};
 pub(super) struct Tail {
     path: PathBuf,
     file: Option<File>,
-    /// The beginning of a line that is still being written.
-    begun: Vec<u8>,
+    /// The beginning of an incomplete line.
+    partial: Vec<u8>,
 }
 
 impl Tail {
@@ -21,71 +20,75 @@ impl Tail {
         Self {
             path,
             file: None,
-            begun: Vec::new(),
+            partial: Vec::new(),
         }
     }
 
     /// Returns all lines of the log.
-    pub(super) fn all(&mut self) -> io::Result<Vec<LogLine>> {
-        let older = fs::read(LogFile::rotated_path(&self.path)).or_else(absent(Vec::new))?;
-        let mut lines = lines(&older);
-        lines.extend(self.news()?);
+    pub(super) fn read_all(&mut self) -> io::Result<Vec<LogLine>> {
+        let older =
+            fs::read(LogFile::rotated_path(&self.path)).or_else(default_if_missing(Vec::new))?;
+        let mut lines = parse_lines(&older);
+        lines.extend(self.read_new()?);
         Ok(lines)
     }
 
-    /// Returns the lines that were added since the last look.
-    pub(super) fn news(&mut self) -> io::Result<Vec<LogLine>> {
+    /// Returns the lines added since the last read.
+    pub(super) fn read_new(&mut self) -> io::Result<Vec<LogLine>> {
         let mut lines = Vec::new();
         loop {
             if self.file.is_none() {
-                self.file = File::open(&self.path).map(Some).or_else(absent(|| None))?;
+                self.file = File::open(&self.path)
+                    .map(Some)
+                    .or_else(default_if_missing(|| None))?;
             }
             let Some(file) = &mut self.file else {
                 return Ok(lines);
             };
             let replaced = is_replaced(file, &self.path)?;
-            // This reads after that check: the program that moved the file aside had finished with
-            // it by then.
-            lines.extend(read_on(file, &mut self.begun)?);
+            // Reads the old file after detecting the new one, when its writer has finished with it.
+            lines.extend(read_rest(file, &mut self.partial)?);
             if !replaced {
                 return Ok(lines);
             }
-            (self.file, self.begun) = (None, Vec::new());
+            (self.file, self.partial) = (None, Vec::new());
         }
     }
 }
 
-fn read_on(file: &mut File, begun: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
+fn read_rest(file: &mut File, partial: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
     if file.metadata()?.len() < file.stream_position()? {
-        // A person or a program has emptied the file.
+        // The file was truncated.
         file.rewind()?;
-        begun.clear();
+        partial.clear();
     }
-    file.read_to_end(begun)?;
-    let whole = begun
+    file.read_to_end(partial)?;
+    let whole = partial
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |end| end + 1);
-    let rest = begun.split_off(whole);
-    Ok(lines(&std::mem::replace(begun, rest)))
+    let rest = partial.split_off(whole);
+    Ok(parse_lines(&std::mem::replace(partial, rest)))
 }
 
-/// True if another file lies where this one was opened.
+/// True if the path now refers to another file.
 fn is_replaced(file: &File, path: &Path) -> io::Result<bool> {
-    let ours = file.metadata()?;
-    let there = fs::metadata(path).map(Some).or_else(absent(|| None))?;
-    Ok(there.is_some_and(|there| (there.dev(), there.ino()) != (ours.dev(), ours.ino())))
+    let opened = file.metadata()?;
+    let there = fs::metadata(path)
+        .map(Some)
+        .or_else(default_if_missing(|| None))?;
+    Ok(there.is_some_and(|there| (there.dev(), there.ino()) != (opened.dev(), opened.ino())))
 }
 
-/// A line that cannot be parsed was torn by a crash, and tells nothing.
-fn lines(text: &[u8]) -> Vec<LogLine> {
+/// Skips lines that cannot be parsed, which a crash cut short.
+fn parse_lines(text: &[u8]) -> Vec<LogLine> {
     text.split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice(line).ok())
         .collect()
 }
 
-/// A log that no server has written to yet is no error.
-fn absent<T>(nothing: impl FnOnce() -> T) -> impl FnOnce(io::Error) -> io::Result<T> {
+/// Treats a missing log as empty.
+fn default_if_missing<T>(nothing: impl FnOnce() -> T) -> impl FnOnce(io::Error) -> io::Result<T> {
     |error| {
         if error.kind() == io::ErrorKind::NotFound {
             Ok(nothing())
@@ -109,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_or_told_twice_when_a_log_is_moved_aside() {
+    fn no_line_is_lost_or_repeated_by_rotation() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("git.log");
         let append = |path: &Path, text: &str| {
@@ -121,31 +124,31 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
         };
         let mut tail = Tail::new(path.clone());
-        let told = |lines: Vec<LogLine>| {
+        let messages = |lines: Vec<LogLine>| {
             lines
                 .into_iter()
                 .map(|it| it.message)
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        assert_eq!(told(tail.all().unwrap()), "");
+        assert_eq!(messages(tail.read_all().unwrap()), "");
 
         append(&LogFile::rotated_path(&path), &line("a"));
         append(&path, &(line("b") + "torn\n" + &line("c")));
-        assert_eq!(told(tail.all().unwrap()), "a b c");
+        assert_eq!(messages(tail.read_all().unwrap()), "a b c");
         let next = line("d");
         append(&path, &next[..9]);
-        assert_eq!(told(tail.news().unwrap()), "");
+        assert_eq!(messages(tail.read_new().unwrap()), "");
         append(&path, &next[9..]);
         append(&path, &line("e"));
         fs::rename(&path, LogFile::rotated_path(&path)).unwrap();
-        assert_eq!(told(tail.news().unwrap()), "d e");
+        assert_eq!(messages(tail.read_new().unwrap()), "d e");
         append(&LogFile::rotated_path(&path), &line("f"));
         append(&path, &line("g"));
-        assert_eq!(told(tail.news().unwrap()), "f g");
+        assert_eq!(messages(tail.read_new().unwrap()), "f g");
         fs::write(&path, "").unwrap();
-        assert_eq!(told(tail.news().unwrap()), "");
+        assert_eq!(messages(tail.read_new().unwrap()), "");
         append(&path, &line("h"));
-        assert_eq!(told(tail.news().unwrap()), "h");
+        assert_eq!(messages(tail.read_new().unwrap()), "h");
     }
 }

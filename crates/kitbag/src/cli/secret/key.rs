@@ -1,4 +1,4 @@
-//! `kitbag secret key`: the place of the key that secrets are encrypted under.
+//! `kitbag secret key`: where the encryption key of the secrets is stored.
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
@@ -12,11 +12,11 @@ use crate::cli::failure::Advise as _;
 use crate::trail;
 use kitbag_gateway::secrets::vault::{KEY_VARIABLE, key_from_environment, key_keeper, open_vault};
 
-/// Show where the key is that secrets are encrypted under, or move it.
+/// Show where the encryption key of the secrets is stored, or move it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// Take the key from where it is to another place, and say so in the configuration.
+    /// Move the key, and update the configuration.
     #[arg(long, value_name = "PLACE")]
     move_to: Option<KeyDestination>,
 }
@@ -29,7 +29,7 @@ Examples:
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum KeyDestination {
-    /// A file beside the database that only its owner can read.
+    /// A file next to the database, readable only by its owner.
     File,
     /// The keyring of the operating system.
     Keyring,
@@ -49,23 +49,19 @@ pub(super) async fn run(
 
 fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
     let (place, told, exists) = if key_from_environment()?.is_some() {
-        (
-            KeyLocation::Env,
-            format!("the variable {KEY_VARIABLE}"),
-            true,
-        )
+        (KeyLocation::Env, format!("variable {KEY_VARIABLE}"), true)
     } else {
         let keeper = key_keeper(config.secret_key, store);
         (config.secret_key, keeper.place(), keeper.read()?.is_some())
     };
     let result = json!({ "place": place.as_str(), "exists": exists });
     invocation.output.show(&result, |_| match exists {
-        true => format!("The key is in place: {told}"),
-        false => format!("There is no key yet; the first secret makes one: {told}"),
+        true => format!("The key is in: {told}"),
+        false => format!("No key yet; storing the first secret creates one in: {told}"),
     })
 }
 
-/// The old place is emptied last, so that at every moment one of the two has the key.
+/// Deletes the old key last, so that one of the two locations has the key at any time.
 async fn move_to(
     target: KeyLocation,
     config: &Config,
@@ -75,20 +71,20 @@ async fn move_to(
     let path = invocation.at.editable_file()?;
     let given = key_from_environment()?.is_some();
     if config.secret_key == target && !given {
-        return Err(anyhow!("the key is kept there already"))
-            .advise(|| "see it: kitbag secret key".to_owned());
+        return Err(anyhow!("the key is already stored there"))
+            .advise(|| "to show it: kitbag secret key".to_owned());
     }
     let new = key_keeper(target, store);
     let copied = open_vault(config.secret_key, store)?
         .copy_key_to(&*new)
         .await
-        .context("the key was not moved")?;
+        .context("cannot move the key")?;
     let text = edit::set_key(&edit::read_file(&path)?, "secrets", "key", target.as_str())?;
     edit::write_file(&path, &text)?;
     if !given && config.secret_key != KeyLocation::Env {
         key_keeper(config.secret_key, store)
             .remove()
-            .context("the key was copied, but is still in the old place")?;
+            .context("the key was copied but not removed from the old location")?;
     }
     let event = trail::change_event(
         "kitbag secret key",
@@ -98,15 +94,15 @@ async fn move_to(
     trail::record_event(store, event).await?;
     let result = json!({ "place": target.as_str(), "moved": copied });
     invocation.output.show(&result, |_| match copied {
-        true => format!("Moved. From now on it is {}", new.place()),
+        true => format!("Moved the key to: {}", new.place()),
         false => format!(
-            "There was no key yet. The first secret makes one: {}",
+            "No key yet; storing the first secret creates one in: {}",
             new.place()
         ),
     })?;
     if given {
         invocation.output.note(&format!(
-            "{KEY_VARIABLE} is still set and comes first; unset it."
+            "{KEY_VARIABLE} is still set and takes precedence; unset it."
         ));
     }
     Ok(())

@@ -50,7 +50,7 @@ Examples:
 A secret has one value; the configuration refers to it as
 ${secret:github_token}. A credential has fields, which tool files use to call an
 API; each tenant has its own. Both are encrypted with the key in
-$KITBAG_SECRET_KEY, 64 hexadecimal digits, or else with the one that
+$KITBAG_SECRET_KEY (64 hexadecimal digits), or else with the key that
 `kitbag secret key` shows: in a file next to the database, or in the system's
 keyring.";
 
@@ -211,7 +211,7 @@ async fn run_verb(
 /// Parses the name of a credential, whose characters are more restricted than those of a secret's name.
 fn credential_name(name: &SecretName) -> anyhow::Result<CredentialName> {
     let parsed = name.as_str().parse();
-    parsed.with_context(|| format!("there is no credential `{name}`"))
+    parsed.with_context(|| format!("no credential `{name}`"))
 }
 
 async fn set_secret(
@@ -222,7 +222,7 @@ async fn set_secret(
 ) -> anyhow::Result<()> {
     let is_terminal = std::io::stdin().is_terminal();
     let value = if is_terminal {
-        ask::secret(&format!("Value of {name}: "))
+        ask::read_secret(&format!("Value of {name}: "))
     } else {
         read_value()
     };

@@ -1,4 +1,4 @@
-//! `kitbag servers find`: the servers that the registry knows.
+//! `kitbag servers find`: searches the MCP registry.
 
 use clap::Args;
 use kitbag_config::{Config, parse_registry_url};
@@ -9,16 +9,16 @@ use url::Url;
 use crate::cli::Invocation;
 use crate::cli::output::{format_table, to_one_line};
 
-/// Look for servers in the MCP registry.
+/// Search the MCP registry for servers.
 ///
-/// The registry compares names only; what it finds is put in order here, best first.
+/// The registry matches names only; results are ranked here, best first.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// The words to look for.
+    /// Words to search for.
     #[arg(required = true)]
     text: Vec<String>,
-    /// The number of servers to show at most.
+    /// Maximum number of servers.
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     limit: usize,
     #[command(flatten)]
@@ -31,13 +31,13 @@ Examples:
   kitbag servers find brave search --limit 5
   kitbag servers find github --json
 
-The publisher of a server writes its entry; the registry vouches only for the
-owner in front of the name.";
+A registry entry is written by the server's publisher; the registry verifies
+only the owner in front of the name.";
 
-/// The registry that is asked.
+/// Option for the registry to search.
 #[derive(Debug, Args)]
 pub(super) struct RegistryChoice {
-    /// Another registry than the configured one.
+    /// Use this registry instead of the configured one.
     #[arg(long, env = "KITBAG_REGISTRY_URL", hide_env_values = true, value_name = "URL", value_parser = parse_registry_url)]
     registry_url: Option<Url>,
 }
@@ -61,12 +61,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let asking = registry.find_servers(&text);
     let found = invocation
         .output
-        .with_progress(&format!("Asking {}", registry.display_url()), asking)
+        .with_progress(&format!("Searching {}", registry.display_url()), asking)
         .await?;
     let all = found.len();
-    let rows: Vec<EntryRow> = found.into_iter().take(arguments.limit).map(row).collect();
+    let rows: Vec<EntryRow> = found
+        .into_iter()
+        .take(arguments.limit)
+        .map(to_row)
+        .collect();
     if rows.is_empty() && !invocation.output.json {
-        invocation.output.note(&nothing(&text, &registry));
+        invocation.output.note(&describe_no_match(&text, &registry));
         return Ok(());
     }
     invocation.output.show(&rows, |rows| for_people(rows, all))
@@ -83,15 +87,15 @@ impl RegistryChoice {
     }
 }
 
-fn nothing(text: &str, registry: &Registry) -> String {
+fn describe_no_match(text: &str, registry: &Registry) -> String {
     format!(
-        "No server in {} has `{text}` in its name. Try another word; or, if you know how it is run:\n  \
+        "No server in {} has `{text}` in its name. Try another word, or add a server you know:\n  \
          kitbag servers add NAME -- COMMAND",
         registry.display_url()
     )
 }
 
-fn row(entry: RegistryEntry) -> EntryRow {
+fn to_row(entry: RegistryEntry) -> EntryRow {
     let kinds = offered_kinds(&entry.server);
     let deprecated = entry.status == EntryStatus::Deprecated;
     let server = entry.server;
@@ -110,11 +114,11 @@ fn for_people(rows: &[EntryRow], all: usize) -> String {
     let mut text = format_table(["NAME", "HOW", "DESCRIPTION"], rows.iter().map(cells));
     if rows.len() < all {
         text.push_str(&format!(
-            "\n{} of {all}; the others: --limit {all}",
+            "\n{} of {all}; show all: --limit {all}",
             rows.len()
         ));
     }
-    text.push_str("\nAdd one: kitbag servers add NAME");
+    text.push_str("\nTo add one: kitbag servers add NAME");
     text
 }
 
@@ -122,7 +126,7 @@ fn cells(row: &EntryRow) -> [String; 3] {
     let kinds: Vec<_> = row.kinds.iter().map(|kind| kind.name()).collect();
     let description = to_one_line(&row.description);
     let description = if row.deprecated {
-        format!("(given up) {description}")
+        format!("(deprecated) {description}")
     } else {
         description
     };

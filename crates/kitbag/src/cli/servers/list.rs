@@ -1,4 +1,4 @@
-//! `kitbag servers list`: the configured servers, and what each server offered when last asked.
+//! `kitbag servers list`: the configured servers and their last listing.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::standing::{Login, ServerStanding, standings};
+use super::state::{Login, ServerState, server_states};
 use crate::cli::Invocation;
 use crate::cli::next_steps::{first_steps, has_no_servers};
 use crate::cli::output::{describe_offers, format_table};
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 use kitbag_launch_review::line_of;
 
-/// Show the configured servers and what they offer.
+/// List the configured servers and what they offer.
 ///
-/// The offers are those that servers listed when they were last asked; nothing is started.
+/// Offers are from the servers' last listing; no server is started.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",
@@ -35,20 +35,20 @@ struct ServerRow {
     transport: &'static str,
     target: String,
     #[serde(flatten)]
-    standing: ServerStanding,
+    state: ServerState,
     #[serde(flatten)]
     offer: Option<OfferCounts>,
 }
 
-/// The facts that the store remembers of servers.
+/// Stored data about servers.
 #[derive(Debug, Default)]
-struct Remembered {
-    /// The offers by the fingerprint of the configuration under which the server was asked.
+struct StoredServers {
+    /// By the fingerprint of the configuration that was listed.
     offers: BTreeMap<String, OfferCounts>,
-    standings: BTreeMap<ServerName, ServerStanding>,
+    server_states: BTreeMap<ServerName, ServerState>,
 }
 
-/// The number of tools, prompts and resources in a remembered listing.
+/// Number of tools, prompts and resources in a stored listing.
 #[derive(Debug, Clone, Default, Serialize)]
 struct OfferCounts {
     tools: usize,
@@ -58,23 +58,23 @@ struct OfferCounts {
 
 pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
-    let remembered = remembered(&config, invocation).await;
+    let stored = stored_or_default(&config, invocation).await;
     let enabled = config
         .servers
         .values()
-        .map(|spec| row(spec, true, &remembered));
+        .map(|spec| to_row(spec, true, &stored));
     let disabled = config
         .disabled
         .values()
-        .map(|spec| row(spec, false, &remembered));
+        .map(|spec| to_row(spec, false, &stored));
     let mut rows: Vec<ServerRow> = enabled.chain(disabled).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    // The servers that the person configured come first.
+    // Configured servers come first.
     rows.extend(
         config
             .agents
             .iter()
-            .map(|agents| row(&agents.spec, true, &remembered)),
+            .map(|agents| to_row(&agents.spec, true, &stored)),
     );
     if has_no_servers(&config) {
         invocation.output.note(&first_steps(invocation));
@@ -90,17 +90,17 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
     })
 }
 
-fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> ServerRow {
+fn to_row(spec: &ServerSpec, enabled: bool, stored: &StoredServers) -> ServerRow {
     let (transport, target) = match &spec.kind {
         ServerKind::External(Reach::Command(_)) => ("stdio", line_of(spec).unwrap_or_default()),
         ServerKind::External(Reach::Remote(endpoint)) => {
-            (endpoint.transport.as_str(), address(endpoint))
+            (endpoint.transport.as_str(), display_url(endpoint))
         }
-        ServerKind::BuiltIn { .. } => ("built-in", "what coding agents can do".to_owned()),
+        ServerKind::BuiltIn { .. } => ("built-in", "capabilities of coding agents".to_owned()),
     };
-    let offer = remembered.offers.get(&spec.fingerprint()).cloned();
-    let standing = remembered
-        .standings
+    let offer = stored.offers.get(&spec.fingerprint()).cloned();
+    let state = stored
+        .server_states
         .get(&spec.name)
         .cloned()
         .unwrap_or_default();
@@ -109,14 +109,13 @@ fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> ServerRow {
         enabled,
         transport,
         target,
-        standing,
+        state,
         offer,
     }
 }
 
-/// Returns the address without the parts that people hide in URLs: passwords, and keys in the
-/// query.
-fn address(endpoint: &RemoteEndpoint<Template>) -> String {
+/// Returns the URL without parts that may be secret: the password and the query.
+fn display_url(endpoint: &RemoteEndpoint<Template>) -> String {
     let Ok(url) = Url::parse(endpoint.url.source()) else {
         return String::new();
     };
@@ -131,10 +130,10 @@ fn address(endpoint: &RemoteEndpoint<Template>) -> String {
 fn cells(row: &ServerRow) -> [String; 4] {
     let offer = match &row.offer {
         Some(offer) => describe_offers(offer.tools, offer.prompts, offer.resources),
-        None => "not asked yet".to_owned(),
+        None => "not listed yet".to_owned(),
     };
-    let ServerStanding { login, missing } = &row.standing;
-    let told = match (login, missing.first()) {
+    let ServerState { login, missing } = &row.state;
+    let status = match (login, missing.first()) {
         _ if !row.enabled => "disabled".to_owned(),
         (_, Some(variable)) => format!("needs {variable}"),
         (Some(Login::Needed), None) => "login needed".to_owned(),
@@ -145,33 +144,38 @@ fn cells(row: &ServerRow) -> [String; 4] {
         row.name.to_string(),
         row.transport.to_owned(),
         row.target.clone(),
-        told,
+        status,
     ]
 }
 
-/// A store that cannot be read is no reason to hide the configured servers.
-async fn remembered(config: &Config, invocation: &Invocation) -> Remembered {
-    read(config).await.unwrap_or_else(|error| {
+/// Without a readable store, the configured servers are listed anyway.
+async fn stored_or_default(config: &Config, invocation: &Invocation) -> StoredServers {
+    read_stored(config).await.unwrap_or_else(|error| {
         invocation
             .output
-            .note(&format!("what the servers offer is unknown: {error:#}"));
-        Remembered::default()
+            .note(&format!("cannot read the stored listings: {error:#}"));
+        StoredServers::default()
     })
 }
 
-async fn read(config: &Config) -> anyhow::Result<Remembered> {
+async fn read_stored(config: &Config) -> anyhow::Result<StoredServers> {
     if !store_may_exist(config) {
-        return Ok(Remembered {
-            standings: standings(config, None).await?,
-            ..Remembered::default()
+        return Ok(StoredServers {
+            server_states: server_states(config, None).await?,
+            ..StoredServers::default()
         });
     }
     let store = Store::open(store_address(config)?).await?;
     let offers = read_offers(&store).await?;
-    // Even if the key of the secrets is lost, the offers of servers are still known.
-    let standings = standings(config, Some(&store)).await.unwrap_or_default();
+    // Without the key of the secrets, offers are still known.
+    let server_states = server_states(config, Some(&store))
+        .await
+        .unwrap_or_default();
     store.close().await;
-    Ok(Remembered { offers, standings })
+    Ok(StoredServers {
+        offers,
+        server_states,
+    })
 }
 
 async fn read_offers(store: &Store) -> Result<BTreeMap<String, OfferCounts>, kitbag_store::Error> {

@@ -1,4 +1,4 @@
-//! `kitbag servers login` and `logout`: the person's account at a remote server.
+//! `kitbag servers login` and `logout`: the user's account at a remote server.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use kitbag_upstream::{ServerKind, ServerSpec};
 use serde_json::json;
 
 use super::find;
-use super::person::{AtBrowser, Elsewhere};
+use super::login_dialog::{LocalBrowser, RemoteBrowser};
 use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
@@ -22,21 +22,21 @@ use crate::trail;
 use kitbag_gateway::secrets::{login, vault};
 use kitbag_gateway::state::store_address::store_address;
 
-/// Log in at a remote server that asks for it.
+/// Log in to a remote server that requires it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct LoginArguments {
     #[arg(add = ArgValueCandidates::new(own_servers))]
     name: ServerName,
-    /// Use a browser on another machine: type in a code there, or paste here where it ended up.
+    /// Use a browser on another machine: enter a code there, or paste the final URL here.
     #[arg(long)]
     headless: bool,
-    /// A permission to ask for, instead of what the server says it needs; may be repeated.
+    /// Scope to request instead of the server's default; repeatable.
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
 }
 
-/// Forget the login at a server, and end it over there if that is possible.
+/// Delete the login to a server, and revoke it there if possible.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  kitbag servers logout tracker")]
 pub(super) struct LogoutArguments {
@@ -50,8 +50,8 @@ Examples:
   kitbag servers login tracker --headless
   kitbag servers login tracker --scope issues:read --scope issues:write
 
-Tokens are kept encrypted in the store, and renewed without asking. A gateway
-that is running uses the new login at once.";
+Tokens are stored encrypted and renewed automatically. A running gateway uses
+the new login at once.";
 
 pub(super) async fn login(
     arguments: LoginArguments,
@@ -60,18 +60,18 @@ pub(super) async fn login(
     let config = invocation.config()?;
     let name = &arguments.name;
     let spec = find(&config, name)?;
-    let store = open(&config).await?;
-    let credentials = credentials(&config, &store, spec).await?;
+    let store = open_store(&config).await?;
+    let credentials = open_credentials(&config, &store, spec).await?;
     let scopes: Scopes = arguments.scopes.iter().collect();
     let output = invocation.output;
-    let mut person: Box<dyn Person> = if arguments.headless {
-        Box::new(Elsewhere::new(output))
+    let mut login_dialog: Box<dyn Person> = if arguments.headless {
+        Box::new(RemoteBrowser::new(output))
     } else {
-        Box::new(AtBrowser::new(output))
+        Box::new(LocalBrowser::new(output))
     };
-    let grant = credentials.login(person.as_mut(), &scopes).await;
-    drop(person);
-    let grant = advised(grant).with_context(|| format!("you are not logged in at `{name}`"))?;
+    let grant = credentials.login(login_dialog.as_mut(), &scopes).await;
+    drop(login_dialog);
+    let grant = with_remedy(grant).with_context(|| format!("login to `{name}` failed"))?;
     let event = trail::change_event("kitbag servers login", Action::LoggedIn, name.as_str());
     trail::record_event(&store, event).await?;
     let row = json!({
@@ -80,7 +80,9 @@ pub(super) async fn login(
         "client_id": grant.client.id,
         "scopes": grant.scopes,
     });
-    invocation.output.show(&row, |_| told(name, &grant))?;
+    invocation
+        .output
+        .show(&row, |_| describe_login(name, &grant))?;
     store.close().await;
     Ok(())
 }
@@ -92,30 +94,35 @@ pub(super) async fn logout(
     let config = invocation.config()?;
     let name = &arguments.name;
     let spec = find(&config, name)?;
-    let store = open(&config).await?;
-    let was = advised(credentials(&config, &store, spec).await?.logout().await)?;
+    let store = open_store(&config).await?;
+    let was = with_remedy(
+        open_credentials(&config, &store, spec)
+            .await?
+            .logout()
+            .await,
+    )?;
     if was {
         let event = trail::change_event("kitbag servers logout", Action::LoggedOut, name.as_str());
         trail::record_event(&store, event).await?;
     }
     store.close().await;
     let text = if was {
-        format!("Logged out at {name}")
+        format!("Logged out of {name}")
     } else {
-        format!("You were not logged in at {name}")
+        format!("Not logged in to {name}")
     };
     invocation
         .output
         .show(&json!({ "name": name, "logged_out": was }), |_| text)
 }
 
-async fn open(config: &Config) -> anyhow::Result<Store> {
+async fn open_store(config: &Config) -> anyhow::Result<Store> {
     Store::open(store_address(config)?)
         .await
-        .context("there is no place to keep logins")
+        .context("cannot open the store for logins")
 }
 
-async fn credentials(
+async fn open_credentials(
     config: &Config,
     store: &Store,
     spec: &ServerSpec,
@@ -123,30 +130,26 @@ async fn credentials(
     let name = &spec.name;
     match &spec.kind {
         ServerKind::BuiltIn { .. } => {
-            return Err(anyhow!("`{name}` is built in, there is nowhere to log in"));
+            return Err(anyhow!("`{name}` is built in and needs no login"));
         }
         ServerKind::External(Reach::Command(_)) => {
-            return Err(anyhow!(
-                "`{name}` runs on this machine, there is nowhere to log in"
-            ))
-            .advise(|| format!("what it needs to know goes into `env` of [servers.{name}]"));
+            return Err(anyhow!("`{name}` runs on this machine and has no login"))
+                .advise(|| format!("pass its credentials in `env` of [servers.{name}]"));
         }
         ServerKind::External(Reach::Remote(_)) => {}
     }
     if spec.oauth.flow == Flow::ClientCredentials {
-        return Err(anyhow!(
-            "`{name}` is logged in at without a person, with its `client_secret`"
-        ))
-        .advise(|| format!("see whether that works: kitbag servers test {name}"));
+        return Err(anyhow!("`{name}` logs in with its `client_secret`"))
+            .advise(|| format!("to check that it works: kitbag servers test {name}"));
     }
     let lookup = vault::open_lookup(config, store).await?;
     let credentials = Credentials::new(spec, &lookup, &login::stored_logins(config, store)?);
     credentials
-        .ok_or_else(|| anyhow!("`{name}` is sent the `Authorization` of its `headers`"))
-        .advise(|| format!("to log in instead, remove that header from [servers.{name}]"))
+        .ok_or_else(|| anyhow!("`{name}` is configured with an `Authorization` header"))
+        .advise(|| format!("to log in instead, remove the header from [servers.{name}]"))
 }
 
-fn advised<T>(outcome: Result<T, FailedLogin>) -> anyhow::Result<T> {
+fn with_remedy<T>(outcome: Result<T, FailedLogin>) -> anyhow::Result<T> {
     match outcome {
         Ok(done) => Ok(done),
         Err(error) => match error.remedy() {
@@ -156,14 +159,14 @@ fn advised<T>(outcome: Result<T, FailedLogin>) -> anyhow::Result<T> {
     }
 }
 
-fn told(name: &ServerName, grant: &Grant) -> String {
+fn describe_login(name: &ServerName, grant: &Grant) -> String {
     let scopes = if grant.scopes.is_empty() {
         String::new()
     } else {
         format!("\nPermissions: {}", grant.scopes)
     };
     strip_controls(&format!(
-        "Logged in at {name} through {}{scopes}\nSee what it offers: kitbag servers test {name}",
+        "Logged in to {name} through {}{scopes}\nTo test it: kitbag servers test {name}",
         grant.issuer
     ))
 }

@@ -1,15 +1,15 @@
-//! `kitbag servers`: the servers behind the endpoint.
+//! `kitbag servers`: manages the servers behind the endpoint.
 
 mod add;
 mod find;
 mod list;
 mod login;
-pub(super) mod person;
+pub(super) mod login_dialog;
 mod remove;
 mod rename;
 mod restart;
 mod show;
-mod standing;
+mod state;
 mod switch;
 mod test;
 
@@ -25,7 +25,7 @@ use kitbag_upstream::ServerSpec;
 use super::Invocation;
 use super::failure::Advise as _;
 
-/// See, add, remove and inspect the servers behind the endpoint.
+/// List, add, remove and inspect servers.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -75,25 +75,24 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the configured server of that name, or an error with the name that the person probably
-/// meant.
+/// Returns the configured server, or an error that suggests the nearest name.
 pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
     config
         .find_server(name)
-        .ok_or_else(|| anyhow!("there is no server `{name}`"))
-        .advise(|| near_server(name, config))
+        .ok_or_else(|| anyhow!("no server `{name}`"))
+        .advise(|| suggest_server(name, config))
 }
 
-fn near_server(name: &ServerName, config: &Config) -> String {
+fn suggest_server(name: &ServerName, config: &Config) -> String {
     let running = config.running_servers().map(|spec| &spec.name);
     let known = running.chain(config.disabled.keys());
     match kitbag_domain::nearest_name(name.as_str(), known.map(ServerName::as_str)) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => "see which there are with `kitbag servers list`".to_owned(),
+        None => "list the servers with `kitbag servers list`".to_owned(),
     }
 }
 
-/// The configuration and the file in which a server's table can be edited: one of the person's own.
+/// Returns the configuration and the user's file with the server's table.
 fn editable(name: &ServerName, invocation: &Invocation) -> anyhow::Result<(Config, PathBuf)> {
     let config = invocation.config()?;
     find(&config, name)?;
@@ -103,16 +102,16 @@ fn editable(name: &ServerName, invocation: &Invocation) -> anyhow::Result<(Confi
         .is_some_and(|agents| agents.spec.name == *name)
     {
         return Err(anyhow!(
-            "`{name}` is built in, it is not in your configuration"
+            "`{name}` is built in and not in your configuration"
         ))
-        .advise(|| "switch it off: `enabled = false` under [agents]".to_owned());
+        .advise(|| "to disable it, set `enabled = false` under [agents]".to_owned());
     }
     if let Project::Active { path, servers, .. } = &config.project
         && servers.contains(name)
     {
         return Err(anyhow!("`{name}` comes from {}", path.display())).advise(|| {
             format!(
-                "edit that file and trust it again, or: kitbag trust withdraw {}",
+                "edit the file and trust it again, or run: kitbag trust withdraw {}",
                 path.display()
             )
         });
@@ -120,6 +119,6 @@ fn editable(name: &ServerName, invocation: &Invocation) -> anyhow::Result<(Confi
     let path = config
         .origin
         .clone()
-        .ok_or_else(|| anyhow!("there is no configuration file"))?;
+        .ok_or_else(|| anyhow!("no configuration file found"))?;
     Ok((config, path))
 }

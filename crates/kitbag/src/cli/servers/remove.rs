@@ -1,4 +1,4 @@
-//! `kitbag servers remove`: one server less in the configuration file.
+//! `kitbag servers remove`: removes a server from the configuration file.
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
@@ -10,7 +10,7 @@ use super::editable;
 use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
 
-/// Take a server out of the configuration.
+/// Remove a server from the configuration.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "rm",

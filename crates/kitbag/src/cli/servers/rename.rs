@@ -1,4 +1,4 @@
-//! `kitbag servers rename`: another name for a server, and so for its tools.
+//! `kitbag servers rename`: renames a server, and thereby its tools.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -12,10 +12,10 @@ use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
 
-/// Give a server another name.
+/// Rename a server.
 ///
-/// Its tools are called NEW__tool from then on. Rules, groups and declared facts that name it by its old
-/// name are not changed.
+/// Its tools are then called NEW__tool. Rules, groups and overrides that use the old name are not
+/// changed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  kitbag servers rename fs notes")]
 pub(super) struct Arguments {
@@ -28,14 +28,14 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     let Arguments { old, new } = arguments;
     let (config, path) = editable(old, invocation)?;
     if config.find_server(new).is_some() || config.providers.contains_key(new) {
-        return Err(anyhow!("the name `{new}` is taken"))
-            .advise(|| "see which there are with `kitbag servers list`".to_owned());
+        return Err(anyhow!("server `{new}` already exists"))
+            .advise(|| "list the servers with `kitbag servers list`".to_owned());
     }
     let text = edit::rename_server(&edit::read_file(&path)?, old, new)?;
     let text = text.ok_or_else(|| anyhow!("`{old}` is not in {}", path.display()))?;
     edit::write_file(&path, &text)?;
     let result = json!({ "old": old, "new": new, "config": path });
     invocation.output.show(&result, |_| {
-        format!("`{old}` is `{new}` now; its tools are called {new}__…")
+        format!("Renamed `{old}` to `{new}`; its tools are now called {new}__…")
     })
 }

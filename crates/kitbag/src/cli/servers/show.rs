@@ -1,4 +1,4 @@
-//! `kitbag servers show`: everything that is known of one server, without starting it.
+//! `kitbag servers show`: details of a server, without starting it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use kitbag_upstream::{Listing, ServerSpec};
 use serde::Serialize;
 
 use super::find;
-use super::standing::{Login, ServerStanding, standings};
+use super::state::{Login, ServerState, server_states};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::output::{describe_offers, strip_controls, to_one_line};
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
-/// Show everything about one server: how it is reached, and what it said when it was last asked.
+/// Show a server's configuration and its last listing.
 ///
-/// Nothing is started. Secrets are masked.
+/// No server is started. Secrets are masked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  kitbag servers show time\n  kitbag servers show time --json")]
 pub(super) struct Arguments {
@@ -31,23 +31,23 @@ pub(super) struct Arguments {
 struct ServerDetails {
     name: ServerName,
     enabled: bool,
-    /// The command line or the address.
+    /// Command line or URL.
     target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<PathBuf>,
-    /// The names of the variables or headers that the server is given.
+    /// Names of the variables or headers passed to the server.
     given: Vec<String>,
-    /// The file that the server stands in; none for a built-in server.
+    /// The file that configures the server; none for a built-in server.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(flatten)]
-    standing: ServerStanding,
+    state: ServerState,
     #[serde(skip_serializing_if = "Option::is_none")]
     offer: Option<ListedOffer>,
     log: PathBuf,
 }
 
-/// The listing that the server gave when it was last asked.
+/// The server's last listing.
 #[derive(Debug, Serialize)]
 struct ListedOffer {
     era: String,
@@ -63,35 +63,37 @@ struct ListedOffer {
 pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let spec = find(&config, &arguments.name)?;
-    let (standing, offer) = remembered(spec, &config).await?;
+    let (state, offer) = read_stored(spec, &config).await?;
     let shown = ServerDetails {
         name: spec.name.clone(),
         enabled: !config.disabled.contains_key(&spec.name),
         target: kitbag_launch_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
         cwd: spec.launch().and_then(|launch| launch.cwd.clone()),
-        given: given(spec),
-        file: file(spec, &config),
-        standing,
+        given: given_names(spec),
+        file: config_file(spec, &config),
+        state,
         offer,
         log: config.server_log_path(&spec.name),
     };
     invocation.output.show(&shown, for_people)
 }
 
-/// Only a store that is there is looked into.
-async fn remembered(
+/// Reads the store only if it exists.
+async fn read_stored(
     spec: &ServerSpec,
     config: &Config,
-) -> anyhow::Result<(ServerStanding, Option<ListedOffer>)> {
+) -> anyhow::Result<(ServerState, Option<ListedOffer>)> {
     let store = match store_may_exist(config) {
         true => Some(Store::open(store_address(config)?).await?),
         false => None,
     };
-    // Even if the key of the secrets is lost, everything else is still known.
-    let mut standings = standings(config, store.as_ref()).await.unwrap_or_default();
-    let standing = standings.remove(&spec.name).unwrap_or_default();
+    // Without the key of the secrets, everything else is still known.
+    let mut server_states = server_states(config, store.as_ref())
+        .await
+        .unwrap_or_default();
+    let state = server_states.remove(&spec.name).unwrap_or_default();
     let Some(store) = store else {
-        return Ok((standing, None));
+        return Ok((state, None));
     };
     let stored = store
         .listing(&spec.name)
@@ -99,11 +101,11 @@ async fn remembered(
         .filter(|it| it.fingerprint == spec.fingerprint());
     store.close().await;
     let listing = stored.and_then(|stored| serde_json::from_str::<Listing>(&stored.body).ok());
-    Ok((standing, listing.map(ListedOffer::of)))
+    Ok((state, listing.map(ListedOffer::from_listing)))
 }
 
 impl ListedOffer {
-    fn of(listing: Listing) -> Self {
+    fn from_listing(listing: Listing) -> Self {
         Self {
             era: listing.era.to_string(),
             tools: listing.tools.len(),
@@ -120,14 +122,14 @@ impl ListedOffer {
     }
 }
 
-fn given(spec: &ServerSpec) -> Vec<String> {
+fn given_names(spec: &ServerSpec) -> Vec<String> {
     spec.named_values()
         .iter()
         .map(|(name, _)| name.clone())
         .collect()
 }
 
-fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
+fn config_file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
     match &config.project {
         Project::Active { path, servers, .. } if servers.contains(&spec.name) => Some(path.clone()),
         _ if spec.is_built_in() => None,
@@ -138,35 +140,35 @@ fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
 fn for_people(shown: &ServerDetails) -> String {
     let mut facts = vec![
         ("Name:", shown.name.to_string()),
-        ("State:", state(shown)),
+        ("State:", describe_state(shown)),
         ("Runs:", shown.target.clone()),
     ];
-    facts.extend(shown.cwd.iter().map(|cwd| ("In:", path(cwd))));
+    facts.extend(shown.cwd.iter().map(|cwd| ("Directory:", path_text(cwd))));
     if !shown.given.is_empty() {
-        facts.push(("Is given:", shown.given.join(", ")));
+        facts.push(("Env/headers:", shown.given.join(", ")));
     }
-    facts.extend(shown.file.iter().map(|file| ("Stands in:", path(file))));
+    facts.extend(shown.file.iter().map(|file| ("Config:", path_text(file))));
     match &shown.offer {
         Some(offer) => facts.extend(offer.facts()),
         None => facts.push((
             "Offers:",
-            "not asked yet; see: kitbag servers test".to_owned(),
+            "not listed yet; to list: kitbag servers test".to_owned(),
         )),
     }
-    facts.push(("Log:", path(&shown.log)));
+    facts.push(("Log:", path_text(&shown.log)));
     facts
         .iter()
         .map(|(label, value)| format!("{label:<14}{}\n", strip_controls(value)))
         .collect()
 }
 
-fn state(shown: &ServerDetails) -> String {
-    match (&shown.standing.login, shown.standing.missing.first()) {
-        _ if !shown.enabled => "switched off".to_owned(),
+fn describe_state(shown: &ServerDetails) -> String {
+    match (&shown.state.login, shown.state.missing.first()) {
+        _ if !shown.enabled => "disabled".to_owned(),
         (_, Some(variable)) => format!("needs {variable}"),
         (Some(Login::Needed), None) => "login needed".to_owned(),
         (Some(Login::LoggedIn), None) => "logged in".to_owned(),
-        (None, None) => "in use".to_owned(),
+        (None, None) => "enabled".to_owned(),
     }
 }
 
@@ -179,13 +181,18 @@ impl ListedOffer {
                 describe_offers(self.tools, self.prompts, self.resources),
             ),
         ];
-        facts.extend(self.problems.iter().map(|it| ("But:", it.clone())));
-        let said = self.instructions.iter();
-        facts.extend(said.map(|it| ("Says:", ShortText::truncate(&to_one_line(it)).to_string())));
+        facts.extend(self.problems.iter().map(|it| ("Problem:", it.clone())));
+        let instructions = self.instructions.iter();
+        facts.extend(instructions.map(|it| {
+            (
+                "Instructions:",
+                ShortText::truncate(&to_one_line(it)).to_string(),
+            )
+        }));
         facts
     }
 }
 
-fn path(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.display().to_string()
 }

@@ -1,5 +1,4 @@
-//! `kitbag servers enable` and `kitbag servers disable`: a server is used or left alone, and stays
-//! in the configuration.
+//! `kitbag servers enable` and `kitbag servers disable`.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -12,7 +11,7 @@ use super::editable;
 use crate::cli::Invocation;
 use crate::cli::completions::{disabled_servers, enabled_servers};
 
-/// Use a server again that was switched off.
+/// Enable a disabled server.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  kitbag servers enable time")]
 pub(super) struct EnableArguments {
@@ -20,9 +19,9 @@ pub(super) struct EnableArguments {
     name: ServerName,
 }
 
-/// Switch a server off, and leave it in the configuration.
+/// Disable a server without removing it.
 ///
-/// A running gateway lets calls under way end first.
+/// A running gateway finishes calls in progress first.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  kitbag servers disable time")]
 pub(super) struct DisableArguments {
@@ -48,11 +47,11 @@ fn switch(name: &ServerName, on: bool, invocation: &Invocation) -> anyhow::Resul
     }
     let result = json!({ "name": name, "enabled": on, "changed": changed, "config": path });
     invocation.output.show(&result, |_| match (on, changed) {
-        (true, true) => format!("`{name}` is used again"),
+        (true, true) => format!("Enabled `{name}`"),
         (false, true) => {
-            format!("`{name}` is switched off; use it again: kitbag servers enable {name}")
+            format!("Disabled `{name}`; to enable it again: kitbag servers enable {name}")
         }
-        (true, false) => format!("`{name}` is in use already"),
-        (false, false) => format!("`{name}` is switched off already"),
+        (true, false) => format!("`{name}` is already enabled"),
+        (false, false) => format!("`{name}` is already disabled"),
     })
 }

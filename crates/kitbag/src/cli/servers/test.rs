@@ -1,4 +1,4 @@
-//! `kitbag servers test`: starts servers and tells the outcome.
+//! `kitbag servers test`: starts and lists servers, and reports the outcome.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,11 +18,11 @@ use crate::cli::output::{
 use crate::cli::{Invocation, to_exit_code};
 use kitbag_gateway::admin::app::{App, ServerReport};
 
-/// Start servers, ask what they offer, and stop them again.
+/// Start servers, list what they offer, and stop them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// The servers; all that are enabled, if none is named.
+    /// Servers to test [default: all enabled ones].
     #[arg(add = ArgValueCandidates::new(servers))]
     names: Vec<ServerName>,
 }
@@ -32,7 +32,7 @@ Examples:
   kitbag servers test
   kitbag servers test github --json
 
-The exit code is 1 when a server fails.";
+The exit code is 1 if a server fails.";
 
 #[derive(Debug, Serialize)]
 struct TestRow {
@@ -52,7 +52,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let mut config = invocation.config()?;
     for name in &arguments.names {
         let spec = find(&config, name)?.clone();
-        // A server that the person names is tested even while it is switched off.
+        // A server named on the command line is tested even if it is disabled.
         config.servers.insert(name.clone(), spec);
     }
     let names = match arguments.names {
@@ -74,24 +74,30 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<TestRow> {
     let all = names.len();
-    let (going_on, done) = (output.progress(&how_far(0, all)), AtomicUsize::new(0));
+    let (going_on, done) = (
+        output.progress(&format_progress(0, all)),
+        AtomicUsize::new(0),
+    );
     let tests = names.into_iter().map(|name| async {
-        let outcome = test(app, &name).await;
-        going_on.update(&how_far(done.fetch_add(1, Ordering::Relaxed) + 1, all));
+        let outcome = test_server(app, &name).await;
+        going_on.update(&format_progress(
+            done.fetch_add(1, Ordering::Relaxed) + 1,
+            all,
+        ));
         TestRow { name, outcome }
     });
     join_all(tests).await
 }
 
-fn how_far(done: usize, all: usize) -> String {
+fn format_progress(done: usize, all: usize) -> String {
     format!(
         "Starting {}: {done} of {all} done",
         pluralize(all, "server")
     )
 }
 
-/// Starts one server and lists it; its listing is remembered for the next client.
-pub(super) async fn test(app: &App, name: &ServerName) -> TestOutcome {
+/// Starts and lists one server; the listing is stored for clients.
+pub(super) async fn test_server(app: &App, name: &ServerName) -> TestOutcome {
     match app.server_report(name, true).await {
         Ok(report) => TestOutcome::Works(report),
         Err(error) => TestOutcome::Fails(CommandFailure::from_error(&error.into())),

@@ -1,26 +1,25 @@
-//! The user's own systemd, asked with `systemctl --user`.
+//! The user's systemd instance, through `systemctl --user`.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, anyhow};
 
-/// The name of the service in systemd.
+/// The systemd unit name.
 pub(super) const NAME: &str = "kitbag.service";
 
-/// A systemd that answers.
+/// A reachable systemd user instance.
 #[derive(Debug)]
 pub(super) struct Manager {
-    /// The variables that services are started with.
+    /// The environment variables of services.
     variables: BTreeSet<String>,
 }
 
 impl Manager {
-    /// Asks for something that changes nothing, so that nothing is begun if systemd does not
-    /// answer.
-    pub(super) fn reach() -> anyhow::Result<Self> {
-        let shown =
-            succeed(&["show-environment"]).context("systemd does not answer for this user")?;
+    /// Sends a read-only request, so that nothing is changed if systemd is unreachable.
+    pub(super) fn connect() -> anyhow::Result<Self> {
+        let shown = run_systemctl(&["show-environment"])
+            .context("cannot reach the systemd user instance")?;
         let names = shown
             .lines()
             .filter_map(|line| line.split_once('='))
@@ -30,31 +29,31 @@ impl Manager {
         })
     }
 
-    /// Reads the unit, starts it now and at every login; one that was there before starts anew.
+    /// Enables the unit and starts it, or restarts it if it was installed before.
     pub(super) fn start(&self, again: bool) -> anyhow::Result<()> {
         self.reload()?;
-        succeed(&["enable", NAME])?;
-        succeed(&[if again { "restart" } else { "start" }, NAME])?;
+        run_systemctl(&["enable", NAME])?;
+        run_systemctl(&[if again { "restart" } else { "start" }, NAME])?;
         Ok(())
     }
 
     pub(super) fn stop(&self) -> anyhow::Result<()> {
-        succeed(&["disable", "--now", NAME]).map(drop)
+        run_systemctl(&["disable", "--now", NAME]).map(drop)
     }
 
     pub(super) fn reload(&self) -> anyhow::Result<()> {
-        succeed(&["daemon-reload"]).map(drop)
+        run_systemctl(&["daemon-reload"]).map(drop)
     }
 
-    /// `active`, `inactive`, `failed`, …
-    pub(super) fn active(&self) -> Option<String> {
-        // The exit code says the same once more.
-        let output = ask(&["is-active", NAME]).ok()?;
+    /// `active_state`, `inactive`, `failed`, …
+    pub(super) fn active_state(&self) -> Option<String> {
+        // The exit code repeats the output.
+        let output = systemctl_output(&["is-active", NAME]).ok()?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Returns those of these variables that are set here, and not for services.
-    pub(super) fn lacking(&self, variables: BTreeSet<String>) -> Vec<String> {
+    /// Returns the variables that are set here but not for services.
+    pub(super) fn missing_variables(&self, variables: BTreeSet<String>) -> Vec<String> {
         variables
             .into_iter()
             .filter(|name| std::env::var_os(name).is_some() && name != "PATH")
@@ -63,22 +62,22 @@ impl Manager {
     }
 }
 
-fn succeed(words: &[&str]) -> anyhow::Result<String> {
-    let output = ask(words)?;
+fn run_systemctl(words: &[&str]) -> anyhow::Result<String> {
+    let output = systemctl_output(words)?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(anyhow!(
-            "`systemctl --user {}` failed: {said}",
+            "`systemctl --user {}` failed: {stderr}",
             words.join(" ")
         ));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn ask(words: &[&str]) -> anyhow::Result<Output> {
+fn systemctl_output(words: &[&str]) -> anyhow::Result<Output> {
     Command::new("systemctl")
         .arg("--user")
         .args(words)
         .output()
-        .context("`systemctl` cannot be run")
+        .context("cannot run `systemctl`")
 }

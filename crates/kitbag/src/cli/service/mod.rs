@@ -1,8 +1,8 @@
-//! `kitbag service`: one gateway that runs for as long as its user does, kept by systemd.
+//! `kitbag service`: keeps one gateway running per user, with systemd.
 //!
 //! # Layout
-//! - `unit`: the file that is written for systemd
-//! - `manager`: asking the user's own systemd
+//! - `unit`: the unit file
+//! - `manager`: the user's systemd instance
 
 mod manager;
 mod unit;
@@ -44,8 +44,8 @@ Examples:
   kitbag service status
   kitbag service uninstall
 
-Clients that launch `kitbag serve --stdio`, and all commands that have the
-option `--own`, join the gateway that runs and share its servers.";
+Clients that launch `kitbag serve --stdio`, and commands that accept `--own`,
+join the running gateway and share its servers.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -54,10 +54,10 @@ enum Verb {
         after_help = "Examples:\n  kitbag service install\n  kitbag service install --config ~/kitbag.toml"
     )]
     Install,
-    /// Stop it, and do not start it any more.
+    /// Stop the gateway and remove the service.
     #[command(after_help = "Examples:\n  kitbag service uninstall")]
     Uninstall,
-    /// Say whether it is installed, runs, and is joined.
+    /// Show whether the service is installed and its gateway running.
     #[command(after_help = "Examples:\n  kitbag service status\n  kitbag service status --json")]
     Status,
 }
@@ -65,7 +65,7 @@ enum Verb {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     if !cfg!(target_os = "linux") {
         return Err(anyhow!(
-            "`kitbag service` works with systemd, which this system does not have"
+            "`kitbag service` needs systemd, which this system does not have"
         ))
         .advise(|| KEEP_RUNNING.to_owned());
     }
@@ -76,54 +76,57 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     }
 }
 
-const KEEP_RUNNING: &str = "keep `kitbag serve` running by other means: clients on stdio and `kitbag call` join it all the same";
+const KEEP_RUNNING: &str =
+    "keep `kitbag serve` running by other means; clients on stdio and `kitbag call` join it too";
 
 async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let path = unit_file(invocation)?;
-    let former = read(&path)?;
+    let former = read_unit(&path)?;
     if former.as_deref().is_some_and(|text| !Unit::is_ours(text)) {
         return Err(anyhow!("{} was not written by Kitbag", path.display()))
-            .advise(|| "move it away, then try again".to_owned());
+            .advise(|| "move the file away, then retry".to_owned());
     }
-    let manager = Manager::reach().advise(|| KEEP_RUNNING.to_owned())?;
+    let manager = Manager::connect().advise(|| KEEP_RUNNING.to_owned())?;
     if let (None, JoinOutcome::Joined(mut joined)) = (
         &former,
         join_gateway(&invocation.at, Some(&config), Want::Ask).await,
     ) {
         let status = joined.ask(GetStatus {}, |_| {}).await?;
-        return Err(anyhow!("a gateway runs already (pid {})", status.pid))
-            .advise(|| format!("end it, then try again: kill {}", status.pid));
+        return Err(anyhow!("a gateway is already running (pid {})", status.pid))
+            .advise(|| format!("stop it, then retry: kill {}", status.pid));
     }
     invocation.reject_store_override()?;
-    let lacking = manager.lacking(vault::referenced_variables(&config));
-    if !lacking.is_empty() {
-        let names = lacking.join(", ");
+    let missing = manager.missing_variables(vault::referenced_variables(&config));
+    if !missing.is_empty() {
+        let names = missing.join(", ");
         return Err(anyhow!(
-            "the configuration refers to {names}, set here and not for services"
+            "the configuration refers to {names}, which is set here but not for services"
         ))
         .advise(|| IN_THE_STORE.to_owned());
     }
-    let unit = wanted(invocation)?;
-    write(&path, &unit.text()?)?;
+    let unit = build_unit(invocation)?;
+    write_unit(&path, &unit.to_text()?)?;
     if let Err(error) = manager.start(former.is_some()) {
-        undo(&path, former.as_deref());
+        restore_unit(&path, former.as_deref());
         let _as_before = manager.reload();
         return Err(error);
     }
     let status = await_gateway(&config, invocation).await?;
     let result = serde_json::json!({ "unit": path, "gateway": status });
-    invocation.output.show(&result, |_| told(&path, &status))?;
+    invocation
+        .output
+        .show(&result, |_| describe_installation(&path, &status))?;
     Ok(ExitCode::SUCCESS)
 }
 
-const IN_THE_STORE: &str = "keep what is secret in the store (kitbag secret set NAME, written as ${secret:NAME}); give services the rest in ~/.config/environment.d/kitbag.conf, and log in again";
+const IN_THE_STORE: &str = "store secrets with `kitbag secret set NAME` and refer to them as ${secret:NAME}; set other variables in ~/.config/environment.d/kitbag.conf and log in again";
 
-/// Returns the unit that the service runs: this program on the person's own configuration, or on
-/// the one that the person named.
-fn wanted(invocation: &Invocation) -> anyhow::Result<Unit> {
+/// Returns the unit that runs this program with the default configuration, or with the one given on
+/// the command line.
+fn build_unit(invocation: &Invocation) -> anyhow::Result<Unit> {
     let at = &invocation.at;
-    // A configuration that is named must exist when the gateway starts.
+    // A configuration given by path must exist when the gateway starts.
     let config = at.config_file().filter(|path| path.is_file());
     let data_dir = at
         .overrides
@@ -139,7 +142,7 @@ fn wanted(invocation: &Invocation) -> anyhow::Result<Unit> {
     })
 }
 
-/// Waits until the gateway that was started can be joined.
+/// Waits until the started gateway can be joined.
 async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Result<Status> {
     let deadline = Instant::now() + PATIENCE;
     let starting = invocation.output.progress("Starting the gateway");
@@ -149,7 +152,7 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
                 return joined.ask(GetStatus {}, |_| {}).await;
             }
             JoinOutcome::Refused { reason } => reason,
-            JoinOutcome::Nothing => "it did not come up".to_owned(),
+            JoinOutcome::Nothing => "it did not start".to_owned(),
         };
         if Instant::now() > deadline {
             break reason;
@@ -157,29 +160,24 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
         tokio::time::sleep(LOOK_EVERY).await;
     };
     drop(starting);
-    Err(anyhow!(reason).context("the service is installed, but its gateway cannot be joined"))
-        .advise(|| {
-            format!(
-                "see what it says: journalctl --user --unit {}",
-                manager::NAME
-            )
-        })
+    Err(anyhow!(reason).context("the service is installed, but its gateway is not reachable"))
+        .advise(|| format!("check its log: journalctl --user --unit {}", manager::NAME))
 }
 
-/// A gateway with many servers opens its socket before it has asked any of them.
+/// The gateway opens its socket before it lists any server.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-fn told(path: &Path, status: &Status) -> String {
+fn describe_installation(path: &Path, status: &Status) -> String {
     format!(
-        "Installed {}\nA gateway runs now and at every login ({}).\n\
-         To have it run without a login, too: loginctl enable-linger\nUndo: kitbag service uninstall",
+        "Installed {}\nA gateway is running and will start at every login ({}).\n\
+         To run it without a login: loginctl enable-linger\nUndo: kitbag service uninstall",
         path.display(),
-        who(status)
+        describe_gateway(status)
     )
 }
 
-fn who(status: &Status) -> String {
+fn describe_gateway(status: &Status) -> String {
     let address = status
         .address
         .map(|address| format!(", http://{address}/mcp"))
@@ -189,12 +187,12 @@ fn who(status: &Status) -> String {
 
 fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let path = unit_file(invocation)?;
-    match read(&path)? {
+    match read_unit(&path)? {
         Some(text) if Unit::is_ours(&text) => {}
         Some(_) => {
             return Err(anyhow!("{} was not written by Kitbag", path.display())).advise(|| {
                 format!(
-                    "remove it yourself: systemctl --user disable --now {}",
+                    "remove it by hand: systemctl --user disable --now {}",
                     manager::NAME
                 )
             });
@@ -204,17 +202,17 @@ fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
                 .advise(|| "kitbag service install".to_owned());
         }
     }
-    // If no manager can be reached, nothing of the service runs.
-    let stopped = Manager::reach().and_then(|manager| manager.stop().map(|()| manager));
-    fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
+    // If systemd is unreachable, the service is not running.
+    let stopped = Manager::connect().and_then(|manager| manager.stop().map(|()| manager));
+    fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     match stopped {
         Ok(manager) => manager.reload()?,
-        Err(error) => tracing::warn!("the service could not be stopped: {error:#}"),
+        Err(error) => tracing::warn!("cannot stop the service: {error:#}"),
     }
     let result = serde_json::json!({ "removed": path });
     invocation.output.show(&result, |_| {
         format!(
-            "Removed {}; no gateway is kept running any more.",
+            "Removed {}; the gateway is no longer kept running.",
             path.display()
         )
     })?;
@@ -223,20 +221,22 @@ fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
 
 #[derive(Debug, Serialize)]
 struct ServiceState {
-    /// The unit file of the service, if there is one.
+    /// The unit file, if installed.
     unit: Option<PathBuf>,
-    /// The state that systemd reports for the service.
+    /// The unit's state according to systemd.
     active: Option<String>,
-    /// The gateway that commands join, no matter which program started it.
+    /// The gateway that commands join, however it was started.
     gateway: Option<Status>,
-    /// The reason for which a gateway that runs is not joined.
+    /// Why the running gateway cannot be joined.
     refused: Option<String>,
 }
 
 async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let path = unit_file(invocation)?;
-    let unit = read(&path)?.map(|_| path);
-    let active = Manager::reach().ok().and_then(|manager| manager.active());
+    let unit = read_unit(&path)?.map(|_| path);
+    let active = Manager::connect()
+        .ok()
+        .and_then(|manager| manager.active_state());
     let config = invocation.config()?;
     let (gateway, refused) = match join_gateway(&invocation.at, Some(&config), Want::Ask).await {
         JoinOutcome::Joined(mut joined) => (Some(joined.ask(GetStatus {}, |_| {}).await?), None),
@@ -259,21 +259,24 @@ impl ServiceState {
             Some(path) => path.display().to_string(),
             None => "not installed (kitbag service install)".to_owned(),
         };
-        let active = self.active.as_deref().unwrap_or("systemd cannot be asked");
+        let active = self
+            .active
+            .as_deref()
+            .unwrap_or("unknown (systemd is not reachable)");
         let gateway = match (&self.gateway, &self.refused) {
             (Some(status), _) => format!(
                 "{}, since {}; commands join it",
-                who(status),
+                describe_gateway(status),
                 format_date(status.since)
             ),
-            (None, Some(reason)) => format!("one runs, and is not joined: {reason}"),
-            (None, None) => "none runs for this configuration".to_owned(),
+            (None, Some(reason)) => format!("running, but commands cannot join it: {reason}"),
+            (None, None) => "none running for this configuration".to_owned(),
         };
         format!("Service: {unit}\nsystemd: {active}\nGateway: {gateway}")
     }
 }
 
-/// Returns the path of the unit file, among the units of this user.
+/// Returns the path of the unit file among the user's units.
 fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
     let around = &invocation.at.environment;
     let home = around
@@ -286,31 +289,31 @@ fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
         .join(manager::NAME))
 }
 
-fn read(path: &Path) -> anyhow::Result<Option<String>> {
+fn read_unit(path: &Path) -> anyhow::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 
-/// Writes all of the text or nothing.
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+/// Writes the file atomically.
+fn write_unit(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = path.with_extension("service.new");
     let folder = path.parent().unwrap_or(path);
     let written = fs::create_dir_all(folder)
         .and_then(|()| fs::write(&beside, text))
         .and_then(|()| fs::rename(&beside, path));
-    written.with_context(|| format!("{} cannot be written", path.display()))
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Puts the unit file back as it was before.
-fn undo(path: &Path, former: Option<&str>) {
+/// Restores the previous unit file.
+fn restore_unit(path: &Path, former: Option<&str>) {
     let undone = match former {
-        Some(text) => write(path, text),
+        Some(text) => write_unit(path, text),
         None => fs::remove_file(path).map_err(Into::into),
     };
     if let Err(error) = undone {
-        tracing::warn!("{} could not be put back: {error:#}", path.display());
+        tracing::warn!("cannot restore {}: {error:#}", path.display());
     }
 }

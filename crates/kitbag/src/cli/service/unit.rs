@@ -1,36 +1,36 @@
-//! The file that is written for systemd: a unit of the user's own.
+//! The systemd unit file.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-/// The command line of the gateway, and the `PATH` on which it finds programs.
+/// The gateway's command line and the `PATH` for its servers.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) program: PathBuf,
     pub(super) config: Option<PathBuf>,
     pub(super) data_dir: Option<PathBuf>,
-    /// Services are started with hardly a `PATH`; servers are found where the person finds them.
+    /// Services start with a minimal `PATH`; servers need the user's.
     pub(super) path: String,
 }
 
 const MARK: &str = "# Written by `kitbag service install`; `kitbag service uninstall` removes it.";
 
 impl Unit {
-    /// True if this program wrote the text.
+    /// True if Kitbag wrote the text.
     pub(super) fn is_ours(text: &str) -> bool {
         text.starts_with(MARK)
     }
 
-    pub(super) fn text(&self) -> anyhow::Result<String> {
-        let mut command = vec![word(&self.program)?, "serve".to_owned()];
+    pub(super) fn to_text(&self) -> anyhow::Result<String> {
+        let mut command = vec![quote_path(&self.program)?, "serve".to_owned()];
         for (flag, path) in [("--config", &self.config), ("--data-dir", &self.data_dir)] {
             if let Some(path) = path {
-                command.extend([flag.to_owned(), word(path)?]);
+                command.extend([flag.to_owned(), quote_path(path)?]);
             }
         }
         let command = command.join(" ");
-        let path = assignment("PATH", &self.path)?;
+        let path = format_assignment("PATH", &self.path)?;
         Ok(format!(
             "{MARK}
 
@@ -44,15 +44,15 @@ ExecStart={command}
 Environment={path}
 Restart=on-failure
 RestartSec=2s
-# Servers are asked to end before they are made to.
+# Servers are asked to exit before they are killed.
 KillMode=mixed
 TimeoutStopSec=20s
 
-# Servers are programs of this user and need the home, the network, caches and
-# temporary files. What none of them needs is more rights than the user has. A
-# server that does, such as a rootless container, runs after
+# Servers are programs of this user and need the home directory, the network,
+# caches and temporary files, but no more rights than the user has. For a server
+# that does, such as a rootless container, run
 #   systemctl --user edit kitbag
-# with NoNewPrivileges=no and an empty value for each line below it.
+# and set NoNewPrivileges=no, and an empty value for each line below it.
 UMask=0077
 NoNewPrivileges=yes
 RestrictSUIDSGID=yes
@@ -67,24 +67,23 @@ WantedBy=default.target
     }
 }
 
-/// Returns a path as one word of `ExecStart`.
-fn word(path: &Path) -> anyhow::Result<String> {
+/// Quotes a path as one word of `ExecStart`.
+fn quote_path(path: &Path) -> anyhow::Result<String> {
     let text = path
         .to_str()
-        .ok_or_else(|| anyhow!("systemd cannot be told {}", path.display()))?;
-    // A variable would be filled in here, and nowhere else in a unit.
-    Ok(quoted(text)?.replace('$', "$$"))
+        .ok_or_else(|| anyhow!("path {} cannot be used in a systemd unit", path.display()))?;
+    // Variables are expanded here, and nowhere else in the unit.
+    Ok(quote(text)?.replace('$', "$$"))
 }
 
-fn assignment(name: &str, value: &str) -> anyhow::Result<String> {
-    quoted(&format!("{name}={value}"))
+fn format_assignment(name: &str, value: &str) -> anyhow::Result<String> {
+    quote(&format!("{name}={value}"))
 }
 
-/// Returns the text in quotes, with everything escaped that means something to systemd inside of
-/// them.
-fn quoted(text: &str) -> anyhow::Result<String> {
+/// Quotes the text and escapes characters that are special to systemd within quotes.
+fn quote(text: &str) -> anyhow::Result<String> {
     if text.chars().any(char::is_control) {
-        return Err(anyhow!("systemd cannot be told {text:?}"));
+        return Err(anyhow!("{text:?} cannot be used in a systemd unit"));
     }
     let escaped = text
         .replace('\\', "\\\\")
@@ -107,9 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_runs_what_was_asked_for_and_is_known_as_ours() {
+    fn the_unit_has_the_flags_and_is_recognized() {
         let line = |unit: &Unit, key: &str| {
-            let text = unit.text().unwrap();
+            let text = unit.to_text().unwrap();
             assert!(Unit::is_ours(&text));
             text.lines()
                 .find_map(|line| line.strip_prefix(key).map(str::to_owned))
@@ -131,9 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_would_add_lines_to_the_unit_is_refused() {
+    fn a_path_that_would_add_lines_to_the_unit_is_rejected() {
         let error = unit(Some("/home/ann/x\nExecStartPre=evil"), None)
-            .text()
+            .to_text()
             .unwrap_err();
         assert!(error.to_string().contains("cannot be told"), "{error}");
     }

@@ -1,6 +1,6 @@
 //! `kitbag stats`: the counters of the running gateway, and the tokens that tools cost.
 //!
-//! - `tokens`: the tokens of the tools on a surface
+//! - `tokens`: the token cost of a surface
 
 mod tokens;
 
@@ -16,7 +16,7 @@ use super::gateway::ask_running_gateway;
 use super::output::format_table;
 use crate::local::requests::GetFigures;
 
-/// Show the running gateway's counters, and what tools cost in tokens.
+/// Show the running gateway's counters and the token cost of tools.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -50,46 +50,50 @@ async fn show_counters(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let counted = ask_running_gateway(GetFigures {}, &config, invocation).await;
     let counted = counted
         .ok_or_else(|| anyhow!("no gateway is running for this configuration"))
-        .advise(|| "start it: kitbag serve".to_owned())??;
+        .advise(|| "start one: kitbag serve".to_owned())??;
     invocation.output.show(&counted, for_people)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn for_people(counted: &Value) -> String {
     let tables = [
-        shown(
+        format_section(
             counted,
             "surfaces",
             &["tenant", "surface", "lists", "shown", "saved"],
         ),
-        shown(
+        format_section(
             counted,
             "operations",
             &["tenant", "path", "count", "asked", "answered", "efficiency"],
         ),
-        shown(
+        format_section(
             counted,
             "templates",
             &["tenant", "template", "runs", "succeeded", "answered"],
         ),
-        shown(counted, "events", &["tenant", "event", "count"]),
-        shown(counted, "tools", &["tenant", "tool", "answers", "returned"]),
+        format_section(counted, "events", &["tenant", "event", "count"]),
+        format_section(counted, "tools", &["tenant", "tool", "answers", "returned"]),
     ];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     match tables.is_empty() {
-        true => "Nothing was counted yet.".to_owned(),
+        true => "No counts yet.".to_owned(),
         false => tables.join("\n\n"),
     }
 }
 
-/// The most rows of one table; `--json` has all.
-const MOST_ROWS: usize = 20;
+/// Maximum rows per table; `--json` has all.
+const MAX_ROWS: usize = 20;
 
-fn shown<const N: usize>(counted: &Value, name: &str, columns: &[&str; N]) -> Option<String> {
+fn format_section<const N: usize>(
+    counted: &Value,
+    name: &str,
+    columns: &[&str; N],
+) -> Option<String> {
     let rows = counted[name].as_array().filter(|rows| !rows.is_empty())?;
     let cells = rows
         .iter()
-        .take(MOST_ROWS)
+        .take(MAX_ROWS)
         .map(|row| columns.map(|column| cell(&row[column])));
     let heads = columns.map(str::to_uppercase);
     Some(format_table(heads.each_ref().map(String::as_str), cells))

@@ -1,5 +1,4 @@
-//! `kitbag stats tokens`: the tokens in a client's context before the first word, and those that it is
-//! spared.
+//! `kitbag stats tokens`: the tokens that a surface costs and saves.
 
 use kitbag_domain::Surface;
 use std::process::ExitCode;
@@ -16,7 +15,7 @@ use kitbag_gateway::surface::tokens::SurfaceTokens;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// The surface: search, adaptive, code or all; the configured one by default.
+    /// Surface: search, adaptive, code or all [default: the configured one].
     #[arg(long, value_name = "SURFACE")]
     surface: Option<Surface>,
     #[command(flatten)]
@@ -33,17 +32,17 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let config = invocation.config()?;
     let surface = arguments.surface.unwrap_or(config.surfaces.default);
     let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
-    let counted = counted(&mut gateway, surface, invocation.output).await;
+    let counted = count_tokens(&mut gateway, surface, invocation.output).await;
     gateway.close().await;
     let tokens = counted?;
     invocation.output.show(&tokens, for_people)?;
     invocation
         .output
-        .note("Counted with o200k. For models with another vocabulary these are estimates.");
+        .note("Counted with o200k; an estimate for models with another tokenizer.");
     Ok(ExitCode::SUCCESS)
 }
 
-async fn counted(
+async fn count_tokens(
     gateway: &mut CommandGateway,
     surface: Surface,
     output: Output,

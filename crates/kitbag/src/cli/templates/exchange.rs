@@ -1,4 +1,4 @@
-//! Templates to files and from files.
+//! Exports and imports templates.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use kitbag_intents::{IntentTemplate, LearnedTemplate};
 use kitbag_store::Store;
 use serde_json::json;
 
-use super::known::KnownTemplates;
+use super::lookup::KnownTemplates;
 use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, with_advice};
 use crate::cli::new_file::write_new;
@@ -27,25 +27,25 @@ pub(super) fn export(
         return invocation.output.print(&text);
     };
     write_new(path, &text)?;
-    let told = json!({ "name": template.name(), "file": path });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "name": template.name(), "file": path });
+    invocation.output.show(&report, |_| {
         format!("Wrote {} to {}", template.name(), path.display())
     })
 }
 
-/// Takes a template in as a candidate. A file of another author must not run before the operator has
-/// looked at it.
+/// Imports a template as a candidate: a file by another author must not run before the operator has
+/// reviewed it.
 pub(super) async fn import(
     path: &Path,
     tenant: &Tenant,
-    known: &KnownTemplates,
+    lookup: &KnownTemplates,
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let template = read(path)?;
     let name = template.name().clone();
-    if known.is_taken(&name, tenant) {
-        return Err(anyhow!("there is a template `{name}` already"))
+    if lookup.is_taken(&name, tenant) {
+        return Err(anyhow!("template `{name}` already exists"))
             .advise(|| "change the name in the file".to_owned());
     }
     let imported = LearnedTemplate::from_import(template, now());
@@ -53,8 +53,8 @@ pub(super) async fn import(
         before.is_none().then(|| imported.clone())
     });
     if added.await?.is_none() {
-        return Err(anyhow!("a template with the same program is known already"))
-            .advise(|| format!("look at it: kitbag templates show {}", imported.id()));
+        return Err(anyhow!("a template with the same program already exists"))
+            .advise(|| format!("to show it: kitbag templates show {}", imported.id()));
     }
     let event = trail::change_event(
         "kitbag templates import",
@@ -70,19 +70,19 @@ pub(super) async fn import(
         },
     )
     .await?;
-    let told = json!({ "name": name, "tenant": tenant, "state": "candidate" });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "name": name, "tenant": tenant, "state": "candidate" });
+    invocation.output.show(&report, |_| {
         format!(
-            "Imported {name} for tenant `{tenant}`. It answers nothing yet: read it with `kitbag templates show {name}`, \
-             then run `kitbag templates approve {name}`"
+            "Imported {name} for tenant `{tenant}`. It is inactive until approved: review it with `kitbag templates show \
+             {name}`, then run `kitbag templates approve {name}`"
         )
     })
 }
 
 fn read(path: &Path) -> anyhow::Result<IntentTemplate> {
     let text = fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))
-        .advise(|| "name a file that `kitbag templates export` wrote".to_owned())?;
+        .with_context(|| format!("cannot read {}", path.display()))
+        .advise(|| "pass a file written by `kitbag templates export`".to_owned())?;
     IntentTemplate::from_toml(path, &text).map_err(|error| {
         let advice = error.remedy();
         match advice {

@@ -1,4 +1,4 @@
-//! `kitbag templates make`: a template from the definition of a tool.
+//! `kitbag templates make`: generates a template from a tool's definition.
 
 use std::path::PathBuf;
 
@@ -19,17 +19,20 @@ use crate::cli::tools::show;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The tool, as `kitbag tools` shows it.
+    /// Tool name, as in `kitbag tools`.
     #[arg(add = ArgValueCandidates::new(tools))]
     tool: String,
-    /// The file, which must not exist yet; stdout unless given.
+    /// Output file; must not exist yet [default: stdout].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     join: JoinChoice,
 }
 
-pub(super) async fn make(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+pub(super) async fn make_template(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
     let owner = find_owner(&arguments.tool, &config);
@@ -39,24 +42,24 @@ pub(super) async fn make(arguments: &Arguments, invocation: &Invocation) -> anyh
     let named = ExposedName::split(&arguments.tool)
         .and_then(|(server, tool)| Some((server.parse::<ServerName>().ok()?, tool)));
     let Some((server, tool)) = named else {
-        return Err(anyhow!("`{}` is of no server", arguments.tool))
-            .advise(|| "name a tool as `kitbag tools` shows it".to_owned());
+        return Err(anyhow!("`{}` does not belong to a server", arguments.tool))
+            .advise(|| "use a tool name as in `kitbag tools`".to_owned());
     };
     let drafted = draft(&DraftedTool {
         server: &server,
         name: tool,
         call: &member_call(server.as_str(), tool),
         definition: &definition,
-        reads: reads(&server, tool, &definition),
+        reads: is_read_only(&server, tool, &definition),
     });
     let template = drafted
-        .map_err(|error| anyhow!("`{}` becomes no template: {error}", arguments.tool))
+        .map_err(|error| anyhow!("cannot make a template for `{}`: {error}", arguments.tool))
         .advise(|| "write one by hand; docs/intents.md has an example".to_owned())?;
     exchange::export(&template, arguments.output.as_deref(), invocation)
 }
 
-/// True if the server says so, or if it says nothing and the tool's own words do.
-pub(in crate::cli) fn reads(server: &ServerName, tool: &str, definition: &Value) -> bool {
+/// True if the server's hints say that the tool only reads, or without hints its name and description.
+pub(in crate::cli) fn is_read_only(server: &ServerName, tool: &str, definition: &Value) -> bool {
     let hints = &definition["annotations"];
     if hints["readOnlyHint"].is_boolean() || hints["destructiveHint"].is_boolean() {
         return hints["readOnlyHint"] == true;

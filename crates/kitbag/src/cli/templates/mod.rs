@@ -1,11 +1,11 @@
-//! `kitbag templates`: the programs that carry out intents, with those that were learned.
+//! `kitbag templates`: the programs that carry out intents, including learned ones.
 //!
-//! - `known`: all templates of all origins, and how one is found by its name
-//! - `text`: a template for people; `exchange`: templates to and from files
-//! - `make`: a template from the definition of a tool
+//! - `lookup`: all templates, and finding one by name
+//! - `text`: formats a template; `exchange`: exports and imports templates
+//! - `make_template`: generates a template from a tool's definition
 
 mod exchange;
-mod known;
+mod lookup;
 mod make;
 mod text;
 
@@ -22,8 +22,8 @@ use kitbag_intents::LearnedTemplate;
 use kitbag_store::Store;
 use serde_json::json;
 
-use self::known::{FoundTemplate, KnownTemplates};
-pub(super) use self::make::reads;
+use self::lookup::{FoundTemplate, KnownTemplates};
+pub(super) use self::make::is_read_only;
 use super::Invocation;
 use super::completions::templates;
 use super::failure::Advise as _;
@@ -31,7 +31,7 @@ use super::output::format_table;
 use crate::cli::open_store::open_store;
 use crate::trail;
 
-/// Show the templates that carry out intents, and decide over learned ones.
+/// List the templates that carry out intents; approve learned ones.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -49,57 +49,57 @@ Examples:
   kitbag templates make time__convert_time
 
 A template is a program that carries out requests such as `list errors`. Some
-come with Kitbag, some are files in the folder `templates` beside the database,
-and some are learned from programs that worked.";
+are built in, some are files in the folder `templates` next to the database, and
+some are learned from programs that worked.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show all templates and candidates, with their state.
+    /// List all templates and candidates with their state.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag templates list\n  kitbag templates list --tenant acme --json"
     )]
     List {
-        /// Learned templates of this tenant alone.
+        /// Only learned templates of this tenant.
         #[arg(long, value_name = "NAME")]
         tenant: Option<Tenant>,
     },
-    /// Show one template with its intents, parameters and program.
+    /// Show a template with its intents, parameters and program.
     #[command(after_help = "Examples:\n  kitbag templates show list_errors")]
     Show(NamedTemplate),
-    /// Let a learned or imported template answer requests, whatever comes.
+    /// Let a learned or imported template answer requests.
     #[command(after_help = "Examples:\n  kitbag templates approve learned_list_issues_3f9c1a")]
     Approve(NamedTemplate),
-    /// Let a learned template answer nothing, and not learn it again.
+    /// Remove a learned template and never learn it again.
     #[command(
         visible_alias = "rm",
         after_help = "Examples:\n  kitbag templates remove learned_list_issues_3f9c1a"
     )]
     Remove(NamedTemplate),
-    /// Write a template as a file that can be imported or put into the folder.
+    /// Export a template as a file for `import` or the templates folder.
     #[command(after_help = "Examples:\n  kitbag templates export list_errors\n  \
                       kitbag templates export list_errors --output list_errors.toml")]
     Export {
         #[command(flatten)]
         named: NamedTemplate,
-        /// The file, which must not exist yet; stdout unless given.
+        /// Output file; must not exist yet [default: stdout].
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Make a template from a tool, to be changed and put into the folder.
+    /// Generate a template from a tool as a starting point.
     #[command(
         after_help = "Examples:\n  kitbag templates make time__convert_time\n  \
                       kitbag templates make time__convert_time --output convert.toml"
     )]
     Make(make::Arguments),
-    /// Take a template from a file; it answers nothing before it is approved.
+    /// Import a template from a file; it is inactive until approved.
     #[command(
         after_help = "Examples:\n  kitbag templates import list_errors.toml\n  \
                       kitbag templates import list_errors.toml --tenant acme"
     )]
     Import {
         file: PathBuf,
-        /// The tenant that gets it, `local` unless given.
+        /// Tenant of the template [default: local].
         #[arg(long, value_name = "NAME")]
         tenant: Option<Tenant>,
     },
@@ -107,10 +107,10 @@ enum Verb {
 
 #[derive(Debug, Args)]
 struct NamedTemplate {
-    /// As `kitbag templates list` shows it.
+    /// Name, as in `kitbag templates list`.
     #[arg(add = ArgValueCandidates::new(templates))]
     name: String,
-    /// The tenant, if several have a learned template of that name.
+    /// Tenant, if several have a learned template of that name.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
 }
@@ -118,29 +118,36 @@ struct NamedTemplate {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     if let Verb::Make(arguments) = arguments.verb {
-        make::make(&arguments, invocation).await?;
+        make::make_template(&arguments, invocation).await?;
         return Ok(ExitCode::SUCCESS);
     }
-    let store = open_store(&config, "the learned templates cannot be reached").await?;
-    let known = KnownTemplates::read(&config, &store).await?;
+    let store = open_store(&config, "cannot open the learned templates").await?;
+    let lookup = KnownTemplates::load(&config, &store).await?;
     match arguments.verb {
-        Verb::List { tenant } => list(&known, tenant.as_ref(), invocation)?,
-        Verb::Show(named) => show(known.find(&named)?, invocation)?,
+        Verb::List { tenant } => list(&lookup, tenant.as_ref(), invocation)?,
+        Verb::Show(named) => show(lookup.find(&named)?, invocation)?,
         Verb::Approve(named) => {
-            decide(TemplateVerdict::Approve, &known, &named, &store, invocation).await?;
+            decide(
+                TemplateVerdict::Approve,
+                &lookup,
+                &named,
+                &store,
+                invocation,
+            )
+            .await?;
         }
         Verb::Remove(named) => {
-            decide(TemplateVerdict::Remove, &known, &named, &store, invocation).await?;
+            decide(TemplateVerdict::Remove, &lookup, &named, &store, invocation).await?;
         }
         Verb::Export { named, output } => {
-            let found = known.find(&named)?;
+            let found = lookup.find(&named)?;
             exchange::export(found.template(), output.as_deref(), invocation)?;
         }
-        // Needs no store.
+        // Handled above; needs no store.
         Verb::Make(_) => {}
         Verb::Import { file, tenant } => {
             let tenant = tenant.unwrap_or_else(Tenant::local);
-            exchange::import(&file, &tenant, &known, &store, invocation).await?;
+            exchange::import(&file, &tenant, &lookup, &store, invocation).await?;
         }
     }
     store.close().await;
@@ -148,17 +155,17 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 fn list(
-    known: &KnownTemplates,
+    lookup: &KnownTemplates,
     tenant: Option<&Tenant>,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    for complaint in &known.complaints {
+    for complaint in &lookup.complaints {
         invocation.output.warn(complaint);
     }
-    let rows: Vec<_> = known
+    let rows: Vec<_> = lookup
         .all()
         .filter(|found| tenant.is_none() || found.tenant().is_none_or(|it| Some(it) == tenant))
-        .map(|found| text::row(&found))
+        .map(|found| text::to_row(&found))
         .collect();
     let headings = ["NAME", "ORIGIN", "TENANT", "STATE", "RUNS", "INTENT"];
     invocation.output.show(&rows, |rows| {
@@ -167,11 +174,13 @@ fn list(
 }
 
 fn show(found: FoundTemplate<'_>, invocation: &Invocation) -> anyhow::Result<()> {
-    let whole = text::whole(&found);
-    invocation.output.show(&whole, |_| text::page(&found))
+    let whole = text::to_json(&found);
+    invocation
+        .output
+        .show(&whole, |_| text::format_page(&found))
 }
 
-/// A person's decision over a learned template.
+/// The operator's decision about a learned template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TemplateVerdict {
     Approve,
@@ -180,39 +189,39 @@ enum TemplateVerdict {
 
 async fn decide(
     verdict: TemplateVerdict,
-    known: &KnownTemplates,
+    lookup: &KnownTemplates,
     named: &NamedTemplate,
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let row = learned(known.find(named)?)?;
+    let row = require_learned(lookup.find(named)?)?;
     let (tenant, id) = (&row.tenant, row.learned.id());
     let changed =
         learned_templates::change_template(store, tenant, id, now(), |it| verdict.apply(it?))
             .await?;
     if changed.is_none() {
-        return Err(anyhow!("`{}` was forgotten meanwhile", named.name))
-            .advise(|| "see which there are with `kitbag templates list`".to_owned());
+        return Err(anyhow!("`{}` has been deleted in the meantime", named.name))
+            .advise(|| "list the templates with `kitbag templates list`".to_owned());
     }
     let name = row.learned.template().name();
     let event = trail::change_event(verdict.command(), verdict.action(), name.as_str());
     let tenant = Some(tenant.clone());
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let told = json!({ "name": name, "tenant": row.tenant, "state": verdict.state() });
+    let report = json!({ "name": name, "tenant": row.tenant, "state": verdict.state() });
     invocation
         .output
-        .show(&told, |_| format!("{} {name}", verdict.done()))
+        .show(&report, |_| format!("{} {name}", verdict.message()))
 }
 
-/// Only learned templates are in the store; the others are files.
-fn learned(found: FoundTemplate<'_>) -> anyhow::Result<&LearnedRow> {
+/// Returns the learned template; only those are in the store.
+fn require_learned(found: FoundTemplate<'_>) -> anyhow::Result<&LearnedRow> {
     match found {
         FoundTemplate::Learned(row) => Ok(row),
         FoundTemplate::File { entry, folder } => {
             let (name, origin) = (entry.template.name(), entry.origin);
-            Err(anyhow!("`{name}` is not learned but {origin}")).advise(|| {
+            Err(anyhow!("`{name}` is not learned; its origin is {origin}")).advise(|| {
                 format!(
-                    "change its file, or put one of that name into {}",
+                    "change its file, or put a file of that name into {}",
                     folder.display()
                 )
             })
@@ -221,7 +230,7 @@ fn learned(found: FoundTemplate<'_>) -> anyhow::Result<&LearnedRow> {
 }
 
 impl TemplateVerdict {
-    /// Returns nothing if the template is gone.
+    /// Returns `None` if the template is gone.
     fn apply(self, learned: LearnedTemplate) -> Option<LearnedTemplate> {
         Some(match self {
             Self::Approve => learned.approve(now()).0,
@@ -250,10 +259,10 @@ impl TemplateVerdict {
         }
     }
 
-    fn done(self) -> &'static str {
+    fn message(self) -> &'static str {
         match self {
             Self::Approve => "Approved",
-            Self::Remove => "Removed, and not learned again:",
+            Self::Remove => "Removed (will not be learned again):",
         }
     }
 }

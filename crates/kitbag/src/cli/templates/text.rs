@@ -1,4 +1,4 @@
-//! A template as people and programs read it.
+//! Formats a template for people and programs.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use kitbag_intents::{LearnedState, LearnedTemplate};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::known::FoundTemplate;
+use super::lookup::FoundTemplate;
 use crate::cli::output::format_date;
 
 #[derive(Debug, Serialize)]
@@ -22,9 +22,9 @@ pub(super) struct TemplateListRow {
     intents: Vec<String>,
 }
 
-pub(super) fn row(found: &FoundTemplate<'_>) -> TemplateListRow {
+pub(super) fn to_row(found: &FoundTemplate<'_>) -> TemplateListRow {
     let template = found.template();
-    let evidence = evidence_of(found).map(LearnedTemplate::evidence);
+    let evidence = learned_template(found).map(LearnedTemplate::evidence);
     TemplateListRow {
         name: template.name().to_string(),
         origin: origin(found),
@@ -53,17 +53,17 @@ pub(super) fn cells(row: &TemplateListRow) -> [String; 6] {
     ]
 }
 
-/// Returns everything about a template, for programs.
-pub(super) fn whole(found: &FoundTemplate<'_>) -> Value {
+/// Returns all details of a template as JSON.
+pub(super) fn to_json(found: &FoundTemplate<'_>) -> Value {
     let template = found.template();
-    let mut whole = json!(row(found));
+    let mut whole = json!(to_row(found));
     whole["description"] = json!(template.description());
     whole["uses"] = template.uses().iter().map(ToString::to_string).collect();
     whole["read_only"] = json!(template.read_only());
     whole["cache_seconds"] = json!(template.cache_for().map(|it| it.as_secs()));
     whole["parameters"] = template.parameters().schema();
     whole["code"] = json!(template.code());
-    if let Some(learned) = evidence_of(found) {
+    if let Some(learned) = learned_template(found) {
         whole["id"] = json!(learned.id());
         whole["parameter_sets"] = json!(learned.evidence().parameter_sets.len());
         whole["learned_at"] = json!(format_date(learned.learned_at()));
@@ -72,8 +72,8 @@ pub(super) fn whole(found: &FoundTemplate<'_>) -> Value {
     whole
 }
 
-/// Returns everything about a template, for people.
-pub(super) fn page(found: &FoundTemplate<'_>) -> String {
+/// Formats all details of a template for people.
+pub(super) fn format_page(found: &FoundTemplate<'_>) -> String {
     let template = found.template();
     let mut page = format!("{}: {}\n\n", template.name(), template.description());
     let effect = if template.read_only() {
@@ -87,11 +87,11 @@ pub(super) fn page(found: &FoundTemplate<'_>) -> String {
         ("Effect", effect.to_owned()),
     ];
     facts.extend(found.tenant().map(|it| ("Tenant", it.to_string())));
-    facts.extend(evidence_of(found).map(|it| ("Runs", runs(it))));
+    facts.extend(learned_template(found).map(|it| ("Runs", describe_runs(it))));
     let uses: Vec<String> = template.uses().iter().map(ToString::to_string).collect();
     facts.push(("Uses", uses.join(", ")));
     for (name, value) in facts {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(page, "{name:<8}{value}");
     }
     page.push_str("\nIntents\n");
@@ -99,7 +99,7 @@ pub(super) fn page(found: &FoundTemplate<'_>) -> String {
         let _ = writeln!(page, "  {intent}");
     }
     page.push_str(&parameters(found));
-    let _ = write!(page, "\nProgram\n{}", indented(template.code()));
+    let _ = write!(page, "\nProgram\n{}", indent(template.code()));
     page
 }
 
@@ -113,9 +113,9 @@ fn parameters(found: &FoundTemplate<'_>) -> String {
         }
         let schema = parameters.schema_of(name).unwrap_or_default();
         let needed = if required.contains(&name) {
-            "needed"
+            "required"
         } else {
-            "may be left out"
+            "optional"
         };
         let about = schema["description"].as_str().unwrap_or_default();
         let kind = schema["type"].to_string().replace('"', "");
@@ -124,10 +124,10 @@ fn parameters(found: &FoundTemplate<'_>) -> String {
     text
 }
 
-fn runs(learned: &LearnedTemplate) -> String {
+fn describe_runs(learned: &LearnedTemplate) -> String {
     let evidence = learned.evidence();
     format!(
-        "{} good, {} bad, with {} sets of parameters, since {}",
+        "{} good, {} bad, with {} parameter sets, since {}",
         evidence.successes,
         evidence.failures,
         evidence.parameter_sets.len(),
@@ -135,7 +135,7 @@ fn runs(learned: &LearnedTemplate) -> String {
     )
 }
 
-fn indented(code: &str) -> String {
+fn indent(code: &str) -> String {
     let lines: Vec<String> = code
         .trim()
         .lines()
@@ -144,7 +144,7 @@ fn indented(code: &str) -> String {
     lines.join("\n")
 }
 
-fn evidence_of<'a>(found: &FoundTemplate<'a>) -> Option<&'a LearnedTemplate> {
+fn learned_template<'a>(found: &FoundTemplate<'a>) -> Option<&'a LearnedTemplate> {
     match found {
         FoundTemplate::File { .. } => None,
         FoundTemplate::Learned(row) => Some(&row.learned),
@@ -158,9 +158,9 @@ fn origin(found: &FoundTemplate<'_>) -> &'static str {
     }
 }
 
-/// A file is in use as it is; `rejected` is called `removed`, as the verb is.
+/// Files are always in use. `rejected` is shown as `removed`, like the verb.
 fn state(found: &FoundTemplate<'_>) -> &'static str {
-    match evidence_of(found).map(LearnedTemplate::state) {
+    match learned_template(found).map(LearnedTemplate::state) {
         None => "in use",
         Some(LearnedState::Rejected) => "removed",
         Some(state) => state.as_str(),

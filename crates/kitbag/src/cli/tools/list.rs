@@ -1,4 +1,4 @@
-//! `kitbag tools list`: the tools that a client sees at the endpoint.
+//! `kitbag tools list`: lists the tools that a client sees.
 
 use std::process::ExitCode;
 
@@ -15,14 +15,14 @@ use crate::cli::output::{format_table, pluralize};
 use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::ToolRow;
 
-/// List the tools that a client sees at the endpoint.
+/// List the tools a client sees.
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// Only tools with this word in their name or description; several must all occur.
+    /// Only tools with these words in their name or description.
     words: Vec<String>,
-    /// Only the tools of this server.
+    /// Only tools of this server.
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ Examples:
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    // For the tools of one server no other needs to be started.
+    // With `--server`, no other server needs to be started.
     let server = server_to_list(arguments.server.as_ref(), &config)?;
     let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
     let listed = gateway.list_tools(server, invocation.output).await;
@@ -45,11 +45,11 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let mut rows = listed?;
     let known = rows.len();
     let is_first_run = has_no_servers(&config) && !rows.iter().any(is_of_file);
-    rows.retain(|row| arguments.accept(row));
+    rows.retain(|row| arguments.matches(row));
     if is_first_run {
         invocation.output.note(&first_steps(invocation));
     } else if rows.is_empty() && known > 0 {
-        invocation.output.note(&arguments.nothing_fits(known));
+        invocation.output.note(&arguments.describe_no_match(known));
     } else if rows.is_empty() {
         invocation.output.note(NO_TOOLS);
     }
@@ -62,27 +62,25 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-const NO_TOOLS: &str = "No tools. See which servers answer: kitbag servers test";
+const NO_TOOLS: &str = "No tools. Check the servers: kitbag servers test";
 
 impl Arguments {
-    fn nothing_fits(&self, known: usize) -> String {
+    fn describe_no_match(&self, known: usize) -> String {
         let among = format!("none of the {} known", pluralize(known, "tool"));
         match (&self.server, self.words.join(" ")) {
             (Some(server), words) if words.is_empty() => {
-                format!(
-                    "`{server}` has no tools; see whether it answers: kitbag servers test {server}"
-                )
+                format!("`{server}` has no tools; check it: kitbag servers test {server}")
             }
             (Some(server), words) => {
                 format!("No tool of `{server}` has `{words}` in its name or description.")
             }
             (None, words) => format!(
-                "`{words}` is in the name or description of {among}. By meaning: kitbag search {words}"
+                "`{words}` occurs in the name or description of {among}. To search by meaning: kitbag search {words}"
             ),
         }
     }
 
-    fn accept(&self, row: &ToolRow) -> bool {
+    fn matches(&self, row: &ToolRow) -> bool {
         let text = format!(
             "{} {}",
             row.name,

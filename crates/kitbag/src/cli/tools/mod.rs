@@ -1,4 +1,4 @@
-//! `kitbag tools`: lists and shows tools, checks tool files, and imports them from OpenAPI documents.
+//! `kitbag tools`: lists, shows, checks and imports tools.
 //!
 //! - `list`: the tools that a client sees; `show`: the definition of one tool
 //! - [`check`]: checks tool files; `import`: writes tool files for an OpenAPI document
@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 
 use super::Invocation;
 
-/// List tools, show one, check and import tool files.
+/// List and show tools; check and import tool files.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -33,7 +33,7 @@ Examples:
   kitbag tools check tools/ticket.toml
   kitbag tools import openapi.yaml --dry-run
 
-Without a command, `kitbag tools` lists the tools that a client sees.";
+Without a subcommand, `kitbag tools` lists the tools a client sees.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

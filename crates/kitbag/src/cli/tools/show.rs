@@ -1,4 +1,4 @@
-//! `kitbag tools show`: one tool, with everything a person needs to call it.
+//! `kitbag tools show`: shows a tool and how to call it.
 
 use std::process::ExitCode;
 
@@ -11,15 +11,15 @@ use crate::cli::Invocation;
 use crate::cli::completions::tools;
 use crate::cli::gateway::{CommandGateway, JoinChoice, find_owner};
 use crate::cli::output::{Output, format_table, strip_controls, to_one_line};
-use crate::cli::templates::reads;
+use crate::cli::templates::is_read_only;
 use kitbag_gateway::call::failure::Failure;
 use kitbag_schema::parameter_type;
 
-/// Show what a tool does and which parameters it takes.
+/// Show a tool's description and parameters.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// The tool, as `kitbag tools` shows it.
+    /// Tool name, as in `kitbag tools`.
     #[arg(add = ArgValueCandidates::new(tools))]
     name: String,
     #[command(flatten)]
@@ -31,7 +31,7 @@ Examples:
   kitbag tools show time__convert_time
   kitbag tools show time__convert_time --json
 
-With --json it is the definition as clients get it.";
+With --json, prints the definition as clients receive it.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
@@ -45,8 +45,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the definition, or an error with the names that are near. If it is not known, its server
-/// is asked, or all are if the name does not say which.
+/// Returns the definition, or an error with similar names. Lists the tool's server if the tool is
+/// unknown, or all servers if the name contains no server.
 pub(in crate::cli) async fn find(
     gateway: &mut CommandGateway,
     name: &str,
@@ -79,22 +79,22 @@ fn for_people(name: &str, definition: &Value) -> String {
     let parameters = parameters(definition.get("inputSchema").unwrap_or(&Value::Null));
     let rows = parameters.iter().map(DescribedParameter::cells);
     let takes = match parameters.is_empty() {
-        true => "It takes no parameters.\n".to_owned(),
-        false => format_table(["PARAMETER", "TYPE", "NEEDED", "MEANING"], rows),
+        true => "No parameters.\n".to_owned(),
+        false => format_table(["PARAMETER", "TYPE", "REQUIRED", "MEANING"], rows),
     };
     let needed: Vec<_> = parameters
         .iter()
         .filter(|it| it.needed)
         .map(|it| format!(" {}=…", it.name))
         .collect();
-    let call = format!("Call it: kitbag call {name}{}", needed.concat());
+    let call = format!("To call it: kitbag call {name}{}", needed.concat());
     let description = strip_controls(description.trim());
-    let hints = match hints(definition) {
-        said if said.is_empty() && reads_by_name(name, definition) => {
-            "Its server does not say what it does; by its name and description it only reads."
+    let hints = match describe_hints(definition) {
+        effects if effects.is_empty() && reads_by_name(name, definition) => {
+            "No hints from its server; judging by its name and description, it only reads."
                 .to_owned()
         }
-        said => said,
+        effects => effects,
     };
     let head: Vec<_> = [name, &description, &hints]
         .into_iter()
@@ -110,29 +110,29 @@ fn for_people(name: &str, definition: &Value) -> String {
 fn reads_by_name(name: &str, definition: &Value) -> bool {
     let named = ExposedName::split(name);
     let named = named.and_then(|(server, tool)| Some((server.parse().ok()?, tool)));
-    named.is_some_and(|(server, tool)| reads(&server, tool, definition))
+    named.is_some_and(|(server, tool)| is_read_only(&server, tool, definition))
 }
 
-/// Returns what the tool's server says of the tool's effects.
-fn hints(definition: &Value) -> String {
+/// Formats the server's hints about the tool's effects.
+fn describe_hints(definition: &Value) -> String {
     let only_reads = hint(definition, "readOnlyHint");
     let destroys = hint(definition, "destructiveHint") == Some(true) && only_reads != Some(true);
     let repeatable = hint(definition, "idempotentHint") == Some(true);
-    let said = [
+    let effects = [
         (only_reads == Some(true), "only reads"),
         (only_reads == Some(false), "writes"),
-        (destroys, "may destroy something"),
-        (repeatable, "can be repeated without harm"),
+        (destroys, "may be destructive"),
+        (repeatable, "is idempotent"),
     ];
-    let said: Vec<_> = said
+    let effects: Vec<_> = effects
         .into_iter()
         .filter(|(holds, _)| *holds)
         .map(|(_, words)| words)
         .collect();
-    if said.is_empty() {
+    if effects.is_empty() {
         String::new()
     } else {
-        format!("Its server says that it {}.", said.join(", "))
+        format!("According to its server, it {}.", effects.join(", "))
     }
 }
 
@@ -149,7 +149,7 @@ struct DescribedParameter {
     meaning: String,
 }
 
-/// Returns the parameters of a tool. Those that the tool requires come first.
+/// Returns the parameters of a tool, required ones first.
 fn parameters(schema: &Value) -> Vec<DescribedParameter> {
     let properties = schema
         .get("properties")
@@ -161,7 +161,7 @@ fn parameters(schema: &Value) -> Vec<DescribedParameter> {
             name: name.clone(),
             kind: parameter_type(schema, name),
             needed: is_required(name, schema),
-            meaning: meaning(property),
+            meaning: describe_schema(property),
         })
         .collect();
     parameters.sort_by_key(|parameter| !parameter.needed);
@@ -173,7 +173,7 @@ fn is_required(name: &str, schema: &Value) -> bool {
     required.is_some_and(|names| names.iter().any(|it| it == name))
 }
 
-fn meaning(schema: &Value) -> String {
+fn describe_schema(schema: &Value) -> String {
     let description = schema
         .get("description")
         .and_then(Value::as_str)
@@ -181,7 +181,7 @@ fn meaning(schema: &Value) -> String {
     let default = schema
         .get("default")
         .map(|default| format!("default {default}"));
-    // Few choices are part of the type.
+    // A short list of choices is part of the type.
     let choices = schema
         .get("enum")
         .and_then(Value::as_array)
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_is_told_with_its_effects_its_parameters_and_how_it_is_called() {
+    fn a_tool_is_shown_with_effects_parameters_and_a_call() {
         let definition = json!({
             "description": "Opens an issue.",
             "annotations": { "readOnlyHint": false, "destructiveHint": false },
@@ -228,22 +228,25 @@ mod tests {
                 "required": ["title"],
             },
         });
-        let told = anstream::adapter::strip_str(&for_people("git__open", &definition)).to_string();
-        let lines: Vec<Vec<&str>> = told
+        let text = anstream::adapter::strip_str(&for_people("git__open", &definition)).to_string();
+        let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())
             .collect();
         assert_eq!(lines[0], ["git__open"]);
-        assert_eq!(told.lines().nth(4), Some("Its server says that it writes."));
+        assert_eq!(
+            text.lines().nth(4),
+            Some("According to its server, it writes.")
+        );
         assert_eq!(
             lines[7],
             ["title", "string", "yes", "What", "it", "is", "about"]
         );
         assert_eq!(lines[8], ["labels", "string[]", "default", "[]"]);
         assert!(
-            told.ends_with("Call it: kitbag call git__open title=…"),
-            "{told}"
+            text.ends_with("To call it: kitbag call git__open title=…"),
+            "{text}"
         );
-        assert!(for_people("a__b", &json!({})).contains("no parameters"));
+        assert!(for_people("a__b", &json!({})).contains("No parameters"));
     }
 }

@@ -1,4 +1,4 @@
-//! The access log: a line for each HTTP request, without anything secret.
+//! The access log: one line per HTTP request, without secrets.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What is on record beside calls: keys that were refused, and what people changed.
+//! Audit rows other than calls: rejected keys, and changes by users.
 
 use kitbag_domain::Action;
 use kitbag_store::{AuditRow, AuditRowContent};

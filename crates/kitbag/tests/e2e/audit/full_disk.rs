@@ -1,4 +1,4 @@
-//! What becomes of the record, and of calls, when nothing can be written.
+//! The audit log and calls while the disk is full.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,9 @@ use super::{figure, key, rows_in};
 use crate::harness::api::Api;
 use crate::harness::{Era, Gateway, Home, Testbed, until};
 
-/// A gateway whose database lies on a disk of its own.
+/// A gateway with its database on a separate disk.
 struct Place {
-    // The gateway goes before its disk.
+    // Dropped before its disk.
     gateway: Gateway,
     disk: SmallDisk,
 }
@@ -51,7 +51,7 @@ async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_a
     };
     let client = place.gateway.client(Era::Modern).await;
     client.knows("good__echo").await;
-    // A second time, because the first failure must leave nothing behind that hinders the next.
+    // Twice, since the first failure must leave nothing behind that affects the next.
     for round in 1..=2 {
         place.disk.fill();
         for number in 0..50 {
@@ -177,7 +177,7 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
     .await;
 }
 
-/// More than one batch of the writer, so that the rows of refused calls alone fill it.
+/// More than one batch of the writer, so that rejected calls fill it by themselves.
 const MANY: usize = 1_300;
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_
     while let Some(took) = all.next().await {
         longest = longest.max(took);
     }
-    // What a call waits for its row where nothing has failed yet.
+    // The time that a call waits for its row without a failure.
     assert!(longest < Duration::from_secs(10), "{longest:?}");
 
     place.disk.clear();
@@ -226,7 +226,7 @@ async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_
     assert!(gateway.stop().await.success());
     disk.clear();
     let rows = rows_in(&disk.path().join("kitbag.db"), 2).await;
-    // The end of the last one may have found the disk full.
+    // The end of the last call may have hit the full disk.
     let made = |row: &&AuditRow| matches!(row.outcome, Outcome::Ok | Outcome::Unfinished);
     let made = rows.iter().filter(made).count();
     assert!(made >= 2, "acknowledged calls are on record: {made}");
@@ -295,7 +295,7 @@ async fn a_tenant_cannot_fill_the_disk_with_small_calls() {
     for _ in 0..60 {
         low.call("echo", &json!({})).await;
     }
-    // Seven such names would be more than the disk holds.
+    // Seven such names are larger than the disk.
     for _ in 0..4 {
         low.call(&huge, &json!({})).await;
         low.request(

@@ -1,5 +1,4 @@
-//! Searches, looks into the catalog and changes of groups are on record as calls are, with what they
-//! cost and without secrets.
+//! Searches, discoveries and group changes are audited like calls, with their cost and without secrets.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The record of what happened: that it is kept whatever comes, and that it can be read.
+//! The audit log: every row is kept, and can be read.
 
 mod access;
 mod events;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::harness::{Gateway, Home, until};
 
-/// All rows, the newest first, as soon as there are that many.
+/// Waits for at least this many rows and returns all of them, newest first.
 async fn rows(home: &Home, at_least: usize) -> Vec<AuditRow> {
     rows_in(home.store_address(), at_least).await
 }
@@ -33,7 +33,7 @@ async fn rows_in(database: impl Into<StoreAddress>, at_least: usize) -> Vec<Audi
     rows
 }
 
-/// The value of a series of `/metrics` without labels.
+/// The value of an unlabelled series of `/metrics`.
 async fn figure(gateway: &Gateway, series: &str) -> f64 {
     let page = reqwest::get(format!("{}/metrics", gateway.base))
         .await

@@ -1,4 +1,4 @@
-//! Names that strangers chose are cut where they come in.
+//! Names from clients and servers are truncated where they enter.
 
 use kitbag_domain::ShortText;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `kitbag audit` and `GET /v1/audit`: who reads what of the record.
+//! `kitbag audit` and `GET /v1/audit`: who may read which rows.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -13,7 +13,7 @@ use crate::harness::{Era, Gateway, Home, Testbed, until};
 const RULES: &str =
     "[tenants.acme]\ndeny_tools = [\"*/exotic\"]\n[tenants.globex]\ndeny_tools = [\"*/exotic\"]\n";
 
-/// A gateway where two tenants have called something; with their keys, and an operator's.
+/// A gateway that two tenants have used, with their keys and an operator key.
 struct Used {
     home: Arc<Home>,
     gateway: Gateway,
@@ -45,7 +45,7 @@ impl Used {
             client.call("good__exotic", &json!({})).await;
             client.call("good__missing", &json!({})).await;
         }
-        // Eight calls, and three keys that were created.
+        // Eight calls, and the creation of three keys.
         rows(&home, 11).await;
         Self {
             home,
@@ -55,7 +55,7 @@ impl Used {
         }
     }
 
-    /// What `kitbag audit` with these words shows, row by row.
+    /// The rows that `kitbag audit` prints with these arguments.
     async fn audit(&self, words: &[&str]) -> Vec<Value> {
         let words: Vec<_> = ["audit", "--json"].iter().chain(words).copied().collect();
         let told = self.home.kitbag(&words).await;

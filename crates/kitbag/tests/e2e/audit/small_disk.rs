@@ -1,19 +1,19 @@
-//! A disk that is really full: a small file system of its own, in memory.
+//! A small in-memory file system that can really be full.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Goes with the test.
+/// Unmounted when dropped.
 #[derive(Debug)]
 pub(super) struct SmallDisk {
     at: PathBuf,
 }
 
 impl SmallDisk {
-    /// Mounts one of so many megabytes. Only the superuser may, so elsewhere there is none, and
-    /// the test says that it was left out.
+    /// Mounts a file system of this size. Requires root; otherwise returns `None` and prints that the test
+    /// is skipped.
     pub(super) fn mount(at: PathBuf, megabytes: u32) -> Option<Self> {
         fs::create_dir(&at).unwrap();
         let size = format!("size={megabytes}m");
@@ -34,7 +34,7 @@ impl SmallDisk {
         &self.at
     }
 
-    /// Takes every byte there is.
+    /// Fills all free space.
     pub(super) fn fill(&self) {
         let mut file = fs::File::create(self.at.join("filler")).unwrap();
         for size in [65_536, 512, 1] {
@@ -42,7 +42,7 @@ impl SmallDisk {
         }
     }
 
-    /// Gives them back.
+    /// Frees the space again.
     pub(super) fn clear(&self) {
         fs::remove_file(self.at.join("filler")).unwrap();
     }

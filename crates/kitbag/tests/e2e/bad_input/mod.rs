@@ -1,9 +1,9 @@
-//! What no good client sends, at both doors: a clear answer, and the next request works as ever.
+//! Invalid input over HTTP and stdio: it gets a clear error, and the next request works.
 
 mod http;
 mod stdio;
 
-/// As deep as an attacker likes to go, and deeper than a recursive reader can.
+/// Nested deeper than a recursive parser survives.
 fn deep() -> String {
     format!("{}{}", "[".repeat(10_000), "]".repeat(10_000))
 }

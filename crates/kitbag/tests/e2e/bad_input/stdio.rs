@@ -1,4 +1,4 @@
-//! Bad input at the stdio door.
+//! Invalid input over stdio.
 
 use serde_json::{Value, json};
 
@@ -206,7 +206,7 @@ async fn an_end_in_the_middle_of_everything_ends_the_gateway_in_peace() {
     }
 }
 
-/// The next line that is no announcement; those may come at any time.
+/// The next line that is not a notification.
 async fn answer(client: &Client) -> Value {
     loop {
         let line = client.pipe().line().await.expect("the gateway still runs");

@@ -1,4 +1,4 @@
-//! Hearing that something changed: watched resources and lists, for clients of both eras.
+//! Change notifications of watched resources and lists, for clients of both eras.
 
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ async fn all_who_begin_to_watch_at_once_hear_of_their_updates() {
                         door: Door::One,
                     };
                     let uri = format!("test://template/{}/data", number / 2);
-                    // Half of them let go again while the others begin.
+                    // Half of them unsubscribe while the others subscribe.
                     let (mut stream, _) = watch(&way, &uri).await;
                     if number % 2 == 0 {
                         way.call("touch_resource", &json!({ "uri": uri }))
@@ -255,7 +255,7 @@ async fn a_client_that_is_told_of_a_new_tool_finds_it_in_the_list() {
                 let mut stream = way.client.listen().await;
                 let added = way.call("change_tools", &json!({})).await.text();
                 let added = way.name(&added);
-                // Earlier changes may still be told of.
+                // Earlier changes may still be announced.
                 while !{
                     stream.wait_for(TOOLS_CHANGED).await;
                     way.client.tool_names().await.contains(&added)
@@ -313,7 +313,7 @@ async fn a_change_behind_one_server_is_not_told_at_the_route_of_another() {
     }
 }
 
-/// Watches a resource in the era of the client; with the number its messages must carry.
+/// Watches a resource in the era of the client; also returns the id that its messages must carry.
 async fn watch(way: &Way, uri: &str) -> (Exchange, Value) {
     if way.client.era == Era::Legacy {
         let stream = way.client.listen().await;
@@ -343,7 +343,7 @@ async fn watch(way: &Way, uri: &str) -> (Exchange, Value) {
     (stream, json!(id))
 }
 
-/// Comes back when each client that wanted to know has been told.
+/// Waits until each subscribed client has been notified.
 async fn change_tools_and_hear_of_it(way: &Way) {
     let mut stream = way
         .client

@@ -1,5 +1,5 @@
-//! What a server says after it has answered the call it is about: only the client that made that
-//! call may hear it, and none does where that cannot be proved.
+//! Messages that a server sends after answering the call they are about: only the client of that call
+//! may receive them, and no client if that cannot be proved.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use tokio::task::JoinHandle;
 
 use crate::harness::{Client, Era, Gateway, Home, Remote, Reply, Testbed, until};
 
-/// What the job of one caller mentions and asks about.
+/// Text in the job of one caller.
 const SECRET: &str = "HIGH-TENANT-DATA";
 
-/// A gateway in front of one older server with jobs, however it is reached.
+/// A gateway in front of one legacy server with background jobs.
 struct Office {
     home: Arc<Home>,
     gateway: Gateway,
@@ -66,7 +66,7 @@ impl Office {
         }
     }
 
-    /// A client that can be asked; it shows a key of the tenant, unless that is `local`.
+    /// A client that accepts questions, with a key of the tenant unless that is `local`.
     async fn client(&self, tenant: &str, client_era: Era) -> Client {
         let visitor = self.gateway.visitor("/mcp/all", client_era).called(tenant);
         let visitor = match tenant {
@@ -96,7 +96,7 @@ impl Office {
         created["key"].as_str().unwrap().to_owned()
     }
 
-    /// A call of this client that is still running. What it is asked meanwhile it answers.
+    /// A running call of this client, which answers any questions.
     async fn waits(&self, client: &Client) -> JoinHandle<Reply> {
         let before = self.events().matches("started slow").count();
         let client = client.clone();
@@ -109,7 +109,7 @@ impl Office {
         call
     }
 
-    /// Lets the job go on to its end, and gives what became of its questions.
+    /// Lets the job finish, and returns the answers to its questions.
     async fn job_ends(&self) -> String {
         fs::write(self.trace().join("go"), "").unwrap();
         until("the job has ended", async || {
@@ -137,7 +137,7 @@ async fn starts_job(client: &Client) {
     );
 }
 
-/// The call of the second client hears nothing of the job of the first, nor is asked anything.
+/// The call of the second client receives no messages or questions of the first client's job.
 async fn stays_apart(reached: Reached, first: (&str, Era), second: (&str, Era)) {
     let office = Office::open(reached).await;
     let high = office.client(first.0, first.1).await;

@@ -1,13 +1,13 @@
-//! Clients of one era and servers of either, and all that passes between them beside results.
+//! Clients of one era and servers of either, and everything besides results that passes between them.
 //!
 //! # Layout
 //! - [`signals`]: progress, cancellation, log lines
-//! - [`questions`]: sampling, forms, pages to visit, roots; [`tickets`]: coming back with answers
-//! - [`strangers`]: two clients at one server, each with its own questions
-//! - [`late`]: what a server says after it has answered the call it is about
+//! - [`questions`]: sampling, forms, URLs, roots; [`tickets`]: resuming with answers
+//! - [`strangers`]: two clients of one server, each with its own questions
+//! - [`late`]: messages that a server sends after answering the call
 //! - [`roots`]: servers that ask for roots between calls
-//! - [`offers`]: prompts, resources, completion; [`changes`]: hearing that they changed
-//! - [`tasks`]: calls that go on after their answer
+//! - [`offers`]: prompts, resources, completion; [`changes`]: change notifications
+//! - [`tasks`]: calls that continue after their answer
 
 mod changes;
 mod late;

@@ -1,4 +1,4 @@
-//! Prompts, resources and completion, by the names a client sees.
+//! Prompts, resources and completion, by the names that a client sees.
 
 use serde_json::json;
 

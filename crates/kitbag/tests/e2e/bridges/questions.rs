@@ -1,4 +1,4 @@
-//! Servers that ask: each client is asked in the era it speaks, and the server gets its answer.
+//! Servers that ask questions: each client is asked in its own era, and the server gets the answer.
 
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ async fn a_question_says_which_server_asks_and_is_otherwise_as_the_server_put_it
         way.client.answer_if_asked(&message).await;
         exchange.finish().await;
         let question = asked(&message);
-        // Where servers are merged the person sees only Kitbag, so the text itself says who asks.
+        // On the merged endpoint the user only sees Kitbag, so the text itself names the asking server.
         let expected = match way.door {
             Door::One => "Who?".to_owned(),
             Door::All | Door::Stdio | Door::Joined => format!("`{}` asks: Who?", way.server.name),
@@ -110,7 +110,7 @@ async fn a_question_says_which_server_asks_and_is_otherwise_as_the_server_put_it
             question["requestedSchema"]["required"],
             json!(["username", "email"])
         );
-        // Modern servers ask modern clients in a result, of which nothing else is touched.
+        // Modern servers ask modern clients in a result, which is otherwise unchanged.
         if (way.client.era, way.server.era) != (Era::Modern, Era::Modern) {
             assert_eq!(question["_meta"]["io.kitbag/server"], way.server.name);
         }
@@ -167,7 +167,7 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
     let world = World::new().await;
     for way in world.ways(obliging).await {
         match (way.client.era, way.server.era) {
-            // An older server and an older client: the error is theirs, and passes as it is.
+            // With a legacy server and a legacy client, the server's error passes unchanged.
             (Era::Legacy, Era::Legacy) => {
                 let refused = way.call("url_elicitation", &json!({})).await;
                 assert_eq!(refused.code(), -32042);
@@ -244,7 +244,7 @@ async fn a_modern_client_that_cannot_show_pages_is_told_what_it_lacks() {
     }
 }
 
-/// The params of the first question in a message, in whichever era it is asked.
+/// The params of the first question in a message, in either era.
 #[track_caller]
 fn asked(message: &str) -> Value {
     let message: Value = serde_json::from_str(message).unwrap();

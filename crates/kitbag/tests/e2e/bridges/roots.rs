@@ -1,4 +1,4 @@
-//! Servers that ask for roots between calls, as most do right after the greeting.
+//! Servers that ask for roots between calls, as most do right after initialization.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use crate::harness::{Client, Era, Gateway, Home, Remote, Testbed, until};
 
 const MANNERS: [&str; 4] = ["--era", "legacy", "--manner", "remember-roots"];
 
-/// A client whose roots can be others later.
+/// A client whose roots can change later.
 fn rooted(visitor: Visitor, root: &Arc<Mutex<String>>) -> Visitor {
     let root = root.clone();
     visitor.answering(move |method, _| {

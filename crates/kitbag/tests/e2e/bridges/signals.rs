@@ -1,4 +1,4 @@
-//! What happens while a call runs: progress, log lines, and the client losing interest.
+//! Messages during a call: progress, log lines, and cancellation by the client.
 
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
     }
 }
 
-/// Nothing was said yet, so the connection has not even had headers.
+/// Nothing has been sent yet, so the connection has not even received headers.
 #[tokio::test]
 async fn a_modern_client_that_hangs_up_cancels_and_a_legacy_one_does_not() {
     let world = World::new().await;

@@ -1,4 +1,4 @@
-//! Two clients at one server process: a question of one is never shown to the other.
+//! Two clients at one server process: a question for one is never shown to the other.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::harness::client::Visitor;
 use crate::harness::world::{Door, SERVERS, Transport, World};
 use crate::harness::{Client, Era, Gateway, Testbed, until};
 
-/// Each client answers with a name of its own.
+/// Each client answers with its own name.
 fn named(name: &'static str) -> impl Fn(Visitor) -> Visitor {
     move |visitor| {
         visitor.answering(
@@ -24,7 +24,7 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
         (Era::Modern, Era::Legacy),
     ] {
         let askers = world.ways_through(Door::All, asking, named("asker")).await;
-        // It could answer, but must not be asked: its calls need nothing.
+        // It could answer, but must not be asked: its calls require nothing.
         let waiters = world
             .ways_through(Door::All, waiting, |it| {
                 it.answering(|_, _| panic!("asked"))
@@ -46,7 +46,7 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
                 .await;
             let message: Value = serde_json::from_str(reply.raw()).unwrap();
             let answered = message["result"]["content"][0]["text"] == "asker likes asker";
-            // An older server on a pipe does not say on whose behalf it asks.
+            // A legacy server over stdio does not say which call its question belongs to.
             let in_doubt =
                 asker.server.era == Era::Legacy && asker.server.transport == Transport::Stdio;
             assert!(

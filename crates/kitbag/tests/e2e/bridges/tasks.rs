@@ -1,4 +1,4 @@
-//! Calls that go on after their answer, for clients that know tasks.
+//! Calls that continue after their answer, for clients that support tasks.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn patient(visitor: Visitor) -> Visitor {
     )
 }
 
-/// All ways of modern clients to modern servers.
+/// All paths from modern clients to modern servers.
 async fn ways(world: &World) -> Vec<Way> {
     let mut ways = Vec::new();
     for door in Door::ALL {

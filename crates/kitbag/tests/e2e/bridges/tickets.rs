@@ -1,5 +1,5 @@
-//! A modern client that is asked by a legacy server comes back with the answer and a ticket. The
-//! ticket opens once, for the caller it was given to and the call it was given for.
+//! A modern client that is asked by a legacy server resumes with the answer and a ticket. A ticket is
+//! valid once, for its own caller and call.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Keys, sessions, addresses and origins: which requests are let in.
+//! Keys, sessions, addresses and origins: which requests are accepted.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The audit has a row for each call.
+//! Each call has an audit row.
 
 use kitbag_domain::{Kind, Outcome};
 use kitbag_store::{AuditQuery, AuditRowContent, AuditRowKind, Store};
@@ -115,7 +115,7 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     );
 }
 
-/// Tenant, server, kind and name of what was called, and how it ended.
+/// Tenant, server, kind and name of the called capability, and the outcome.
 const RECORDED: [(&str, &str, Kind, &str, Outcome); 12] = [
     ("acme", "good", Kind::Tool, "echo", Outcome::Ok),
     (

@@ -1,9 +1,9 @@
-//! Callers: which are let in, what they may do, and what the audit has of it.
+//! Callers: who is accepted, what they may do, and their audit rows.
 //!
 //! # Layout
-//! - [`access`]: which requests are let in
+//! - [`access`]: which requests are accepted
 //! - [`tenants`]: what a tenant may use
-//! - [`audit_rows`]: what is written down
+//! - [`audit_rows`]: audit rows of calls
 
 mod access;
 mod audit_rows;
@@ -27,7 +27,7 @@ fn servers() -> String {
     )
 }
 
-/// A new key: its id, and the key itself.
+/// Creates a key; returns its id and the key.
 pub(crate) async fn key(home: &Home, tenant: &str) -> (String, String) {
     let told = home
         .kitbag(&["key", "create", "--tenant", tenant, "--json"])

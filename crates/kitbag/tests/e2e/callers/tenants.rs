@@ -1,4 +1,4 @@
-//! A tenant is shown, and gets done, what the rules allow it.
+//! A tenant sees and uses only what the rules allow.
 
 use serde_json::{Value, json};
 

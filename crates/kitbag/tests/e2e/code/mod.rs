@@ -1,12 +1,12 @@
-//! Programs through the real binary: what they can call, what a model is told, who must permit
-//! what, and what the record says.
+//! Programs through the real binary: what they can call, what the model reads, who must permit calls,
+//! and the audit.
 //!
 //! # Layout
 //! - this file: a gateway with a shop, and `run_code` as a function
-//! - [`running`]: what a program can do, and what goes back
+//! - [`running`]: what a program can do and return
 //! - [`writing`]: calls that do more than read
 //! - [`questions`]: servers that ask in the middle of a run
-//! - [`tenants`]: whose tools, whose workers
+//! - [`tenants`]: tools and workers of each tenant
 
 mod questions;
 mod running;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::harness::shop::{shop, shop_table};
 use crate::harness::{Client, Era, Gateway, Home, Remote, Reply, until};
 
-/// A gateway in front of one server, `shop`, whose tools repeat their arguments.
+/// A gateway in front of one server, `shop`, whose tools return their arguments.
 struct Shop {
     gateway: Gateway,
     _server: Remote,
@@ -76,7 +76,7 @@ async fn run(client: &Client, code: &str) -> Reply {
     client.call("run_code", &json!({ "code": code })).await
 }
 
-/// The lines that a model reads at the end of a run, also of one that failed.
+/// The text that a model reads at the end of a run, even a failed one.
 async fn told(client: &Client, code: &str) -> String {
     run(client, code).await.told()
 }

@@ -1,4 +1,4 @@
-//! Servers that ask the person in the middle of a run, in each pair of eras.
+//! Servers that ask the user in the middle of a run, in each pair of eras.
 
 use serde_json::json;
 

@@ -1,11 +1,11 @@
-//! What a program can do, and what goes back to the model.
+//! What a program can do, and what it returns to the model.
 
 use serde_json::Value;
 
 use super::{Shop, run, told};
 use crate::harness::{Era, until};
 
-/// Runs a program and compares the first line that the model reads.
+/// Compares the first line that the model reads.
 #[track_caller]
 fn check(told: &str, expected: &str) {
     assert_eq!(told.lines().next().unwrap_or_default(), expected, "{told}");

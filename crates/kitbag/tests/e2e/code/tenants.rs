@@ -1,4 +1,4 @@
-//! Whose tools a program sees, and whose leftovers it does not.
+//! A program sees its caller's tools, and nothing left by other runs.
 
 use super::{Shop, told};
 use crate::harness::{Client, Era};

@@ -1,4 +1,4 @@
-//! Calls that do more than read: refused, permitted by a rule, or permitted by the person.
+//! Calls that do more than read: denied, permitted by a rule, or permitted by the user.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::harness::{Client, Era};
 
 const CANCEL: &str = "return (await tools.shop.cancel_order({ order: '1' })).order";
 
-/// A client whose person gives this answer, and the number of times that it was asked.
+/// A client whose user gives this answer, and the number of questions.
 async fn asked(shop: &Shop, era: Era, answer: Value) -> (Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();

@@ -1,5 +1,5 @@
-//! Tools of the catalog through the real binary: each call becomes the request that the provider's
-//! documents describe, with the credential of the tenant.
+//! Catalog tools through the real binary: each call becomes the request documented by the provider,
+//! with the tenant's credential.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::text;
 use crate::harness::{Era, Home};
 
-/// A provider that gives out tokens and answers everything else with an empty object.
+/// A provider that issues tokens and answers everything else with an empty object.
 struct Provider {
     url: String,
     seen: Arc<Mutex<Vec<SeenRequest>>>,
@@ -34,7 +34,7 @@ impl Provider {
         Self { url, seen, serving }
     }
 
-    /// The table that leads a tool here.
+    /// The table that points the tool to this provider.
     fn endpoint(&self, tool: &str, base: &str, has_login: bool) -> String {
         let url = &self.url;
         let token = match has_login {
@@ -68,7 +68,7 @@ async fn answer(
     axum::Json(json!({}))
 }
 
-/// A call, and what must reach the provider: the line of the request, headers and the body.
+/// A call, and the request that must reach the provider: request line, headers and body.
 struct Sent {
     tool: &'static str,
     arguments: Value,

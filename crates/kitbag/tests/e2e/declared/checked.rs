@@ -1,4 +1,4 @@
-//! Tool files that `kitbag tools check` refuses, and an API whose files share one entry of the configuration.
+//! Tool files that `kitbag tools check` rejects, and an API whose files share one configuration entry.
 
 use std::fs;
 
@@ -15,8 +15,8 @@ const MANIFEST: &str = "\
 | desk | curated | Read and open tickets of the service desk. | read + write | support |
 ";
 
-/// A file with this mistake is not offered; log and doctor name the mistake. Once it is corrected, the
-/// tool is there.
+/// A file with this mistake is not offered, and log and doctor name the mistake. Once corrected, the
+/// tool is offered.
 async fn check(mistake: &str, told: &str) {
     let desk = Desk::new().await;
     let client = desk.client("/mcp/all", None).await;
@@ -131,8 +131,8 @@ async fn an_imported_api_of_the_own_network_is_called_with_one_entry_for_all_its
     ];
     let told = home.kitbag(&import).await;
     assert_eq!(told.code, Some(0), "{told:?}");
-    // The lines that the command says to add.
-    let step = told.stdout.split("once for all these files:\n").nth(1);
+    // The lines that the command suggests.
+    let step = told.stdout.split("once for all of these files:\n").nth(1);
     let endpoint: Vec<&str> = step.unwrap().lines().take(3).map(str::trim).collect();
     home.configure(&format!(
         "[catalog]\ndirectories = ['tools']\n{}\n",

@@ -1,5 +1,5 @@
-//! Tools that come from files, through the real binary: they are found and called as soon as the file
-//! is there, with the credential of the caller's tenant, and take no argument that the file does not name.
+//! Tools from files, through the real binary: they are found and called as soon as the file exists, with
+//! the credential of the caller's tenant, and reject arguments that the file does not declare.
 
 mod catalog_tools;
 mod checked;
@@ -91,7 +91,7 @@ impl Desk {
         }
     }
 
-    /// Sets the token with which a tenant calls the desk.
+    /// Sets a tenant's token for the desk.
     async fn give(&self, tenant: &str, token: &str) {
         let field = format!("token={token}");
         let words = ["secret", "set", "desk", &field, "--tenant", tenant];

@@ -1,4 +1,4 @@
-//! The providers of models in one place: each answers in the shape that its pages document, or as a test says.
+//! All model providers in one fake: each answers in its documented format, or as a test sets.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use serde_json::{Value, json};
 
-/// Ends with the test. The first part of a path is the id of the provider's file.
+/// Ends with the test. The first path segment is the id of the provider's file.
 pub(super) struct ModelHouse {
     base: String,
     seen: Arc<SeenPrompts>,
@@ -27,7 +27,7 @@ pub(super) struct SeenPrompt {
 #[derive(Default)]
 struct SeenPrompts {
     prompts: Mutex<Vec<SeenPrompt>>,
-    /// The providers that refuse everything, each with a status and a body.
+    /// Providers that reject everything, each with a status and a body.
     refusing: Mutex<HashMap<String, (u16, Value)>>,
 }
 
@@ -45,7 +45,7 @@ impl ModelHouse {
         }
     }
 
-    /// The tables by which these providers are asked and not the real ones.
+    /// The tables that point to this fake instead of the real providers.
     pub(super) fn endpoints(&self) -> String {
         let providers = ["anthropic", "gemini", "deepseek", "groq", "workers-ai"];
         let tables = providers.map(|id| {
@@ -60,12 +60,12 @@ impl ModelHouse {
         refusing.insert(provider.to_owned(), (status, body));
     }
 
-    /// Returns what it was asked since the last time.
+    /// Returns the requests since the last call.
     pub(super) fn take_seen(&self) -> Vec<SeenPrompt> {
         std::mem::take(&mut self.seen.prompts.lock().unwrap())
     }
 
-    /// Returns the providers that were asked since the last time.
+    /// Returns the providers that received requests since the last call.
     pub(super) fn take_asked(&self) -> Vec<String> {
         let seen = self.take_seen();
         let asked = seen.iter().map(|it| provider(&it.line).to_owned());
@@ -110,7 +110,7 @@ async fn answer(
     }
 }
 
-/// The answer of a provider in its own shape: a thousand tokens in, a hundred out.
+/// A provider's answer in its own format: a thousand tokens in, a hundred out.
 fn in_shape(provider: &str) -> Value {
     let text = format!("From {provider}.");
     match provider {

@@ -1,5 +1,5 @@
-//! `llm_invoke` and `ai_invoke` through the real binary: the right provider gets the right request with the tenant's own
-//! credential, and another one steps in only where the first has certainly not worked on the prompt.
+//! `llm_invoke` and `ai_invoke` through the real binary: the right provider gets the right request with the
+//! tenant's own credential, and another takes over only if the first certainly has not processed the prompt.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::model_providers::{ModelHouse, SeenPrompt};
 use crate::harness::{Client, Era, Gateway, Home, until};
 
-/// Routes, models and prices of the operator, which hold on every day.
+/// Routes, models and prices of the operator, valid on every day.
 const OWN_DATA: &str = r#"
 [[route]]
 name = "web"
@@ -83,7 +83,7 @@ struct ModelWorld {
 }
 
 impl ModelWorld {
-    /// A gateway whose tenants have credentials: each is the tenant's name, the credential and its fields.
+    /// A gateway with these credentials: tenant, credential name and fields.
     async fn with(credentials: &[(&str, &str, &[&str])]) -> Self {
         let house = ModelHouse::start().await;
         let catalog = "[catalog]\ndata = ['own.toml']\n";
@@ -106,7 +106,7 @@ impl ModelWorld {
         self.gateway.client(Era::Modern).await
     }
 
-    /// Waits until so many calls of `ai_invoke` are on record, and returns the rows of all calls.
+    /// Waits until this many calls of `ai_invoke` are audited, and returns the rows of all calls.
     async fn rows_of_calls(&self, count: usize) -> Vec<Value> {
         until("all calls are on record", async || {
             let told = self
@@ -127,13 +127,13 @@ impl ModelWorld {
     }
 }
 
-/// The outcomes of the rows about a thing, the newest first.
+/// The outcomes of the rows about a subject, newest first.
 fn outcomes<'a>(rows: &'a [Value], name: &str) -> Vec<&'a str> {
     let rows = rows.iter().filter(|row| row["name"] == name);
     rows.filter_map(|row| row["outcome"].as_str()).collect()
 }
 
-/// The words of a result, and what is told about them.
+/// The text of a result, and its details.
 async fn asked(client: &Client, tool: &str, arguments: Value) -> (String, Value) {
     let result = client.call(tool, &arguments).await.result();
     let about = text_of(&result, 1).map(|about| serde_json::from_str(about).unwrap());
@@ -249,7 +249,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
     acme.knows("ai_invoke").await;
     let prompt = json!({ "prompt": "Hi" });
 
-    // A tenant without the first credential gets the stand-in with its own, and one without any is told what to do.
+    // Without the first credential, a tenant uses its own fallback; without any, it gets a remedy.
     let globex = world.client_of("globex").await;
     let (text, about) = asked(&globex, "ai_invoke", prompt.clone()).await;
     assert_eq!(
@@ -267,7 +267,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
     assert!(text.starts_with("CONFIG_MISSING: `anthropic`"), "{text}");
     assert!(text.contains("kitbag secret set anthropic key"), "{text}");
 
-    // Errors that may have cost something, or that the operator must hear of, end the call.
+    // Errors that may have cost money, or that the operator must learn of, end the call.
     let words = json!({ "type": "error", "error": { "type": "x", "message": "not like this" } });
     for (status, expected) in [
         (
@@ -315,7 +315,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
     );
     assert_eq!(about["usage"]["estimated"], true);
 
-    // Of a tenant's credential, quota and prompt, other tenants' choice of a model does not hear.
+    // A tenant's credential, quota and prompt do not affect other tenants' choice of model.
     let rows = world.rows_of_calls(9).await;
     assert_eq!(outcomes(&rows, "anthropic/m-default"), ["tool_error"; 2]);
 }

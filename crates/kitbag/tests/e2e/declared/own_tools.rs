@@ -1,10 +1,10 @@
-//! The tools that Kitbag serves itself take no argument that they do not name, whichever way they are called.
+//! Kitbag's own tools reject undeclared arguments on every path.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Era, Gateway};
 
-/// A name that no tool has as an argument, and none could mistake for one of its own.
+/// An argument name that no tool has or could confuse with its own.
 const UNKNOWN: &str = "zzz_unknown";
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What is made of many answers: how sure it is, of which tools it is true, and where models differ.
+//! Statistics over many answers: confidence, by tool, and differences between models.
 
 use std::fs;
 
@@ -9,11 +9,11 @@ use crate::harness::gateway::Home;
 use crate::harness::model::{Asked, Model};
 use kitbag_testkit::home::CommandOutcome;
 
-/// Two models behind one address: `good` is always right, `poor` only where it is lucky.
+/// Two models at one address: `good` is always right, `poor` only by luck.
 async fn sit(home: &Home, words: &[&str]) -> CommandOutcome {
     let poor = |asked: &Asked| match asked.prompt.trim_start_matches("Echo ") {
         "a" | "b" => obey(asked),
-        // Right only the first time it is asked.
+        // Right only the first time.
         "c" if asked.before_of_the_model() == 0 => obey(asked),
         _ => call("environment", json!({})),
     };
@@ -47,13 +47,13 @@ async fn sit(home: &Home, words: &[&str]) -> CommandOutcome {
 }
 
 impl Asked {
-    /// `good` is asked everything before `poor` is.
+    /// The number of earlier requests of the current model: `good` gets all prompts before `poor`.
     fn before_of_the_model(&self) -> usize {
         self.before - 2
     }
 }
 
-/// A home whose first two prompts have another category than the rest.
+/// A home whose first two prompts have a different category.
 fn sorted() -> std::sync::Arc<Home> {
     let home = home(&["a", "b", "c", "d", "e"]);
     let path = home.path("suite.json");
@@ -78,7 +78,7 @@ async fn figures_say_of_how_many_and_how_sure() {
     let poor = &report["models"][1];
     let rate = &poor["argument_accuracy"];
     assert_eq!(share(rate), (5, 10, 0.5));
-    // Five prompts, however often they were put: Wilson's interval for a half of five.
+    // Five prompts, however often they ran: Wilson's interval for half of five.
     let (low, high) = (
         rate["low"].as_f64().unwrap(),
         rate["high"].as_f64().unwrap(),

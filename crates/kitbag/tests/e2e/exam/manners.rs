@@ -1,11 +1,11 @@
-//! What real models and endpoints do besides answering well.
+//! Odd behaviour of real models and endpoints.
 
 use serde_json::{Value, json};
 
 use super::{EXAM, PATIENTLY, WITH_KEY, call, home, obey, report, share, sit};
 use crate::harness::model::{Asked, Model, Say};
 
-/// One prompt, `p`, to a model that answers so in OpenAI's format; then the only record.
+/// Runs one prompt, `p`, with this answer in OpenAI's format, and returns the only record.
 async fn record(answer: impl Fn(&Asked) -> Say + Send + Sync + 'static) -> Value {
     let model = Model::start(answer).await;
     let told = sit(&home(&["p"]), &format!("{}#m", model.url), &["--json"]).await;
@@ -132,7 +132,7 @@ async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
         );
         assert!(
             told.stderr
-                .contains("1 answer cut off at the token limit; raise it"),
+                .contains("1 answer truncated at the token limit; raise it"),
             "{}",
             told.stderr
         );
@@ -148,7 +148,7 @@ async fn a_call_cut_off_can_be_made_again() {
         ),
         Some(error) => {
             assert_eq!(error, "The arguments are not a JSON object: {\"messa");
-            // Servers that fill the history into a template refuse what is no JSON.
+            // Servers that insert the history into a template reject invalid JSON.
             assert_eq!(
                 asked.body["messages"][1]["tool_calls"][0]["function"]["arguments"],
                 "{}"
@@ -231,7 +231,7 @@ async fn a_time_to_come_back_may_be_a_date() {
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let asked = model.asked();
     let waited = asked[1].at.duration_since(asked[0].at).as_millis();
-    // Dates have no parts of a second; without one, it would have been a second.
+    // HTTP dates have whole seconds; without the date, it would have waited just one second.
     assert!((1_001..4_000).contains(&waited), "{waited} ms");
 }
 
@@ -285,7 +285,7 @@ async fn a_prompt_that_is_refused_is_not_the_end_of_the_others() {
     assert_eq!(share(&figures["retry_rate"]), (0, 2, 0.0));
     assert!(
         told.stderr
-            .contains("1 error of calls could not be shown to it"),
+            .contains("1 error of calls could not be sent to it"),
         "{}",
         told.stderr
     );
@@ -364,7 +364,7 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
         )
         .await;
     assert!(
-        told.stderr.contains("`model` is said by Kitbag itself"),
+        told.stderr.contains("`model` is set by Kitbag"),
         "{}",
         told.stderr
     );

@@ -1,12 +1,12 @@
-//! Models that choose tools, well and badly, and what the report makes of it.
+//! `kitbag eval agents`: models that choose tools, well and badly, and the report.
 //!
 //! # Layout
-//! - this file: how an exam goes; `manners`: what real models and endpoints do
-//! - `runs`: how a run is begun, paced and narrowed
-//! - `services`: how they are reached; `figures`: what is made of many answers
-//! - `surfaces`: models that search before they call, and how that compares; `turns`: what can happen
-//!   on the way
-//! - `tasks`: what is done through each surface, judged by the end
+//! - this file: an eval run; `manners`: odd behaviour of real models and endpoints
+//! - `runs`: starting, pacing and narrowing a run
+//! - `services`: reaching endpoints; `figures`: statistics over many answers
+//! - `surfaces`: models that search before they call, and comparisons; `turns`: conversations on the
+//!   search surface
+//! - `tasks`: tasks on each surface, judged by their outcome
 
 mod figures;
 mod manners;
@@ -29,7 +29,7 @@ use kitbag_testkit::home::CommandOutcome;
 
 const KEY: &str = "sk-very-s3cret-key";
 
-/// A home with the testbed behind it, and a suite whose prompts all ask to echo their own id.
+/// A home with the testbed, and a suite whose prompts all ask to echo their own id.
 fn home(prompts: &[&str]) -> Arc<Home> {
     let home = Home::new(&Testbed::named("bed").table());
     home.export("MODEL_KEY", KEY);
@@ -70,7 +70,7 @@ fn report(told: &CommandOutcome) -> Value {
     serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("no report: {}", told.stderr))
 }
 
-/// How many, of how many, and what share that is.
+/// Count, total and share of a rate.
 #[track_caller]
 fn share(rate: &Value) -> (u64, u64, f64) {
     let number = |key: &str| {
@@ -85,7 +85,7 @@ fn share(rate: &Value) -> (u64, u64, f64) {
     )
 }
 
-/// The only model's only share of right arguments.
+/// The only model's share of right arguments.
 fn right_arguments(told: &CommandOutcome) -> f64 {
     share(&report(told)["models"][0]["argument_accuracy"]).2
 }
@@ -94,7 +94,7 @@ fn call(tool: &str, arguments: Value) -> Say {
     Say::Call(tool.to_owned(), arguments)
 }
 
-/// Calls what is asked for.
+/// Calls the requested tool.
 fn obey(asked: &Asked) -> Say {
     let id = asked
         .prompt
@@ -136,8 +136,8 @@ async fn the_figures_are_those_of_the_answers_in_both_formats() {
     check_figures(&model, &format!("anthropic:{}#any", model.url)).await;
 }
 
-/// Eight prompts: one right; two with wrong words and one broken off, at the right tool; three at
-/// another tool; one without a call. Three of the calls failed and were tried again, rightly.
+/// Eight prompts: one right; two with wrong arguments and one truncated, all at the right tool; three at
+/// another tool; one without a call. Three of the calls failed and were retried correctly.
 async fn check_figures(model: &Model, endpoint: &str) {
     let home = home(&ALL);
     fs::write(home.path("raw.json"), "[0]".repeat(2_000)).unwrap();

@@ -1,4 +1,4 @@
-//! How a run of an exam is begun, paced and narrowed.
+//! Starting, pacing and narrowing an eval run.
 
 use super::*;
 
@@ -44,8 +44,8 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
         &["--server", "bed"],
         &[
             "nothing was measured",
-            "no model is named",
-            "try: name one: --model",
+            "no model given",
+            "try: pass --model",
         ],
     )
     .await;
@@ -53,7 +53,7 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
     fails(
         &model,
         &[
-            "anthropic:m cannot be asked",
+            "cannot use anthropic:m",
             "`ANTHROPIC_API_KEY`",
             "try: set it",
         ],
@@ -63,8 +63,8 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
     fails(
         &model,
         &[
-            "there is no server `bd`",
-            "try: see which there are with `kitbag servers list`",
+            "no server `bd`",
+            "try: list the servers with `kitbag servers list`",
         ],
     )
     .await;
@@ -78,12 +78,12 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
     fails(&one_price, &["once for each --model"]).await;
     fails(
         &["--model", "openai:m", "--model", "openai:m"],
-        &["the model openai:m is named twice"],
+        &["model openai:m is given twice"],
     )
     .await;
     fails(
         &["--model", "openai:m", "--key-env", "K"],
-        &["--key-env is for models at a URL"],
+        &["--key-env is only for models at a URL"],
     )
     .await;
 
@@ -95,7 +95,7 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
     fails(
         &model,
         &[
-            "suite.json does not fit",
+            "suite.json does not match the server",
             "the prompt `p0`, field `expectedTool`: the server offers no tool `eco`",
         ],
     )
@@ -145,7 +145,7 @@ async fn a_dry_run_asks_no_model_and_tries_the_suite_on_the_server() {
         sit(&home, "openai:m", &["--dry-run"])
             .await
             .stdout
-            .contains("No model was asked.")
+            .contains("No model was called.")
     );
 }
 
@@ -193,8 +193,8 @@ async fn any_program_or_all_servers_can_be_examined() {
     }
 }
 
-/// A model that makes every expected call shows that the suite in the repository can be passed, and
-/// what the four tools cost it.
+/// A model that makes every expected call shows that the repository's suite can be passed, and what the
+/// four tools cost.
 #[tokio::test]
 async fn a_model_that_calls_as_expected_passes_the_benchmark_for_less_than_half_of_the_raw_json() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

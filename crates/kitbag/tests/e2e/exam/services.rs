@@ -1,5 +1,4 @@
-//! Services are reached as they want to be: where the key goes, what the address looks like, and what
-//! else they are told.
+//! Each service gets the key, the URL and the parameters that it expects.
 
 use super::{EXAM, KEY, home, obey, report, right_arguments};
 use crate::harness::model::{Asked, Model};
@@ -116,27 +115,27 @@ async fn what_fits_no_model_is_refused_before_anything_is_sent() {
     let here = ["--model", "http://127.0.0.1:1/v1#m"];
     fails(
         &[&here[..], &["--key-env", "elsewhere.example=K"]].concat(),
-        "no --model is at elsewhere.example",
+        "no --model uses host elsewhere.example",
     )
     .await;
     fails(
         &[&here[..], &["--key-env", "=K"]].concat(),
-        "write NAME, or HOST=NAME",
+        "expected NAME, or HOST=NAME",
     )
     .await;
     fails(
         &[&here[..], &["--header", "no value"]].concat(),
-        "a header is NAME=VALUE",
+        "expected NAME=VALUE",
     )
     .await;
     fails(
         &[&here[..], &["--param", "temperature"]].concat(),
-        "a parameter is NAME=JSON",
+        "expected NAME=JSON",
     )
     .await;
     fails(
         &["--model", "openai:m", "--header", "A=b"],
-        "--header is for models at a URL",
+        "--header is only for models at a URL",
     )
     .await;
 }

@@ -1,5 +1,5 @@
-//! Models that are shown the four tools of the search surface: what they see, what is counted, what is
-//! kept, and how they compare with themselves before every tool.
+//! Models on the search surface: what they see, what is counted and stored, and how they compare with
+//! themselves on the surface `all`.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ pub(super) fn call_api(tool: &str, arguments: &Value) -> Say {
     call("call_api", json!({ "tool": tool, "arguments": arguments }))
 }
 
-/// Searches, and calls what it finds; before every tool it simply calls.
+/// Searches and calls what it finds; on the surface `all` it calls at once.
 pub(super) fn find(asked: &Asked) -> Say {
     if asked.is_shown("echo") {
         return obey(asked);
@@ -130,8 +130,8 @@ async fn a_model_that_searches_and_then_calls_is_judged_by_the_call_in_both_form
     }
 }
 
-/// The context holds everything once; the second request of a prompt repeats the definitions and
-/// what was found.
+/// The context contains everything once; the second request of a prompt repeats the definitions and the
+/// search results.
 #[track_caller]
 fn check_tokens(figures: &Value) {
     let tokens = &figures["tokens"];
@@ -170,7 +170,7 @@ async fn a_model_is_shown_the_tools_and_told_the_findings_of_a_real_gateway() {
         );
         assert_eq!(listed["inputSchema"], shown["input_schema"]);
     }
-    // A gateway that has just been started may not have all its vectors yet.
+    // A gateway that has just started may not have all its vectors yet.
     let told = json!(model.asked()[1].results[0]);
     until("the gateway finds the same", async || {
         let found = client
@@ -364,11 +364,15 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
     .await;
     fails(
         &["--surface", "adaptive"],
-        "the suite has prompts alone, and on the surface adaptive no first call can be judged",
+        "the suite has only prompts, whose first call cannot be judged on surface adaptive",
     )
     .await;
-    fails(&["--surface", "all,all"], "the surface all is named twice").await;
-    fails(&["--max-turns", "3"], "--max-turns is for --surface search").await;
+    fails(&["--surface", "all,all"], "surface all is given twice").await;
+    fails(
+        &["--max-turns", "3"],
+        "--max-turns is only for --surface search",
+    )
+    .await;
     fails(
         &["--surface", "search", "--max-turns", "0"],
         "0 is not in 1..",

@@ -1,4 +1,4 @@
-//! Tasks on every surface: scripts do them through real calls, and the end is judged.
+//! Tasks on every surface: scripts do them through real calls, and the outcome is judged.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::harness::Testbed;
 use crate::harness::gateway::Home;
 use crate::harness::model::{Model, Say};
 
-/// A home with the testbed behind it, which may write from code, and a suite with one task.
+/// A home with the testbed, which may write from code, and a suite with one task.
 fn home() -> Arc<Home> {
     let home = Home::new(&format!(
         "[policy]\ncode_writes = \"allow\"\n{}",
@@ -32,7 +32,7 @@ fn home() -> Arc<Home> {
     home
 }
 
-/// The tools that the record of the only task names, in their order.
+/// The tools in the record of the only task, in order.
 fn steps(model: &Value) -> Vec<&str> {
     let steps = model["tasks"]["records"][0]["task"]["steps"].as_array();
     let steps = steps.unwrap_or_else(|| panic!("{model}")).iter();
@@ -78,7 +78,7 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
         made[..4],
         [
             vec![search, "call_api"],
-            // Once it is found, the tool is listed, and is called by its name.
+            // Once found, the tool is listed and called by its name.
             vec![search, "bed__big"],
             vec!["run_code", "run_code"],
             vec!["bed__big"],
@@ -86,12 +86,12 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
         "{told:?}"
     );
     assert_eq!(done[..4], [1, 1, 1, 1], "{told:?}");
-    // The lazy one never searches, and passes the request on where only programs can be run.
+    // The lazy script never searches, and passes the request on where only programs can run.
     assert_eq!(made[4], Vec::<&str>::new());
     assert_eq!((done[4], made[7].as_slice()), (0, &["bed__big"][..]));
     let faults = &models[4]["tasks"]["records"][0]["task"]["faults"];
     assert_eq!(faults[0], "big was not called with success");
-    // The confused one is told what is wrong, and gets there with more calls.
+    // The confused script gets corrections, and succeeds with more calls.
     let more = |number: usize| made[8 + number].len() > made[number].len();
     assert!((0..4).all(more), "{made:?}");
     let failed = models[11]["tasks"]["failed_calls"].as_f64().unwrap();
@@ -146,10 +146,7 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
         .kitbag(&[&EXAM[..], &words, &priced, &["--json"]].concat())
         .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
-    assert!(
-        told.stderr.contains("it is shown the first 3 of"),
-        "{told:?}"
-    );
+    assert!(told.stderr.contains("it sees the first 3 of"), "{told:?}");
     let figures = &report(&told)["models"][0];
     assert_eq!(figures["cut"]["shown"], 3);
     let shown = model.asked()[0].body["tools"].as_array().unwrap().len();

@@ -1,4 +1,4 @@
-//! What can happen in a conversation on the search surface, up to the call that is judged and past it.
+//! Conversations on the search surface, up to the judged call and beyond.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::harness::Testbed;
 use crate::harness::api::Api;
 use crate::harness::model::{Asked, Model, Say};
 
-/// One prompt, `p`, to a model on the search surface; then the only record.
+/// Runs one prompt, `p`, on the search surface, and returns the only record.
 async fn record(words: &[&str], answer: impl Fn(&Asked) -> Say + Send + Sync + 'static) -> Value {
     let model = Model::start(answer).await;
     let told = sit(
@@ -157,7 +157,7 @@ async fn a_result_too_long_for_a_context_is_judged_by_the_whole_of_it() {
     let told = sit(&home, &format!("{}#m", model.url), &SEARCH).await;
     let record = only_record(&told);
     assert_eq!(outcomes(&record), ["right"], "{}", told.stderr);
-    // The call itself has two thousand; the result would have had as many again.
+    // The call itself has two thousand tokens; the result would have had as many again.
     let tokens = record["calls"][0]["tokens"].as_u64().unwrap();
     assert!(
         tokens < 2_500,

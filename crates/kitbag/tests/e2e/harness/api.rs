@@ -1,4 +1,4 @@
-//! A foreign HTTP API, which remembers what it was sent.
+//! A fake HTTP API that records its requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -56,7 +56,7 @@ impl Api {
         self.seen.lock().unwrap().clone()
     }
 
-    /// How many items `/large` has; together about five megabytes.
+    /// Number of items in `/large`; about five megabytes in total.
     pub(crate) const MANY: usize = 100_000;
 }
 
@@ -79,7 +79,7 @@ fn remember(memory: &Memory, method: &Method, uri: &Uri, headers: &HeaderMap, bo
     });
 }
 
-/// Says what it was asked for.
+/// Echoes the request.
 async fn items(
     memory: Memory,
     method: Method,
@@ -108,7 +108,7 @@ async fn large() -> Response {
         .into_response()
 }
 
-/// Sends the client to whatever the query says.
+/// Redirects to the location in the query.
 async fn away(
     memory: Memory,
     method: Method,
@@ -127,7 +127,7 @@ async fn away(
     Redirect::temporary(&to).into_response()
 }
 
-/// Shows the secret it was sent, in all the forms that programs write, and turns a word around.
+/// Returns the received secret in every usual encoding, and reverses a word.
 async fn mirror(headers: HeaderMap) -> Response {
     let token = headers[header::AUTHORIZATION]
         .to_str()
@@ -146,7 +146,7 @@ async fn mirror(headers: HeaderMap) -> Response {
     ([("link", link)], answer.to_string()).into_response()
 }
 
-/// Refuses, whatever it is asked.
+/// Answers every request with an error.
 async fn rude(
     memory: Memory,
     method: Method,

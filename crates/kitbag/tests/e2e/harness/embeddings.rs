@@ -1,4 +1,4 @@
-//! A service that speaks OpenAI's embeddings format, well or badly, as a test wants it.
+//! A fake service with OpenAI's embeddings API, correct or broken as a test sets.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,16 +14,16 @@ use tokio::sync::Semaphore;
 /// How the next requests are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
-    /// With vectors of this many numbers.
+    /// With vectors of this dimension.
     Fine(usize),
     Unauthorized,
-    /// Too many requests, this often; then fine.
+    /// Too many requests, this many times; then normally.
     Busy(usize),
-    /// Not at all.
+    /// Never.
     Hung,
-    /// With something that is no list of vectors.
+    /// With something other than a list of vectors.
     Confused,
-    /// Searches at once; of the requests for tools only those that the test lets pass.
+    /// Searches at once; requests for tools only when the test lets them pass.
     Paced,
 }
 
@@ -44,7 +44,7 @@ struct Seen {
 
 impl Embeddings {
     pub(crate) const DIMENSION: usize = 64;
-    /// The prefix by which a test that tells searches from tools has them told apart.
+    /// The prefix that distinguishes searches from tools.
     pub(crate) const QUERY: &str = "query: ";
 
     pub(crate) async fn start(mood: Mood) -> Self {
@@ -66,7 +66,7 @@ impl Embeddings {
         *self.seen.mood.lock().unwrap() = mood;
     }
 
-    /// The `[index]` table that leads here, with a key from `EMBEDDINGS_KEY`.
+    /// The `[index]` table for this service, with the key in `EMBEDDINGS_KEY`.
     pub(crate) fn table(&self, settings: &str) -> String {
         format!(
             "[index.embedder]\nendpoint = \"{}\"\nmodel = \"words-64\"\napi_key = \"${{EMBEDDINGS_KEY}}\"\n{settings}\n",
@@ -74,18 +74,18 @@ impl Embeddings {
         )
     }
 
-    /// Lets one more request for the vectors of tools pass.
+    /// Lets one more request for tool vectors pass.
     pub(crate) fn let_one_pass(&self) {
         self.seen.passes.add_permits(1);
     }
 
-    /// The texts of each request for the vectors of tools so far.
+    /// The texts of each request for tool vectors so far.
     pub(crate) fn tools_asked(&self) -> Vec<Vec<String>> {
         let texts = self.requests().into_iter().map(|(_, body)| texts(&body));
         texts.filter(|texts| !are_of_search(texts)).collect()
     }
 
-    /// Headers and bodies of what was asked so far.
+    /// Headers and bodies of all requests so far.
     pub(crate) fn requests(&self) -> Vec<(HeaderMap, Value)> {
         self.seen.requests.lock().unwrap().clone()
     }
@@ -131,12 +131,12 @@ fn texts(asked: &Value) -> Vec<String> {
         .collect()
 }
 
-/// True if the texts begin as `query_prefix` makes those of a search begin.
+/// True if the texts have the prefix of searches.
 fn are_of_search(texts: &[String]) -> bool {
     texts[0].starts_with(Embeddings::QUERY)
 }
 
-/// Texts with the same words have the same vector. The last text comes first, as it may.
+/// Texts with the same words have the same vector. Returned in reverse order, which is allowed.
 fn vectors(asked: &Value, dimension: usize) -> Response {
     let data: Vec<Value> = texts(asked)
         .iter()

@@ -1,4 +1,4 @@
-//! What comes back to a client: one message or a stream of them, kept as the text it was.
+//! The reply to a client: one message or a stream of them, as exact text.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::PATIENCE;
 use super::pipe::Pipe;
 
-/// A request under way. Letting go of it closes the connection, which is how modern clients cancel.
+/// A request in progress. Dropping it closes the connection, which is how modern clients cancel.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     /// Zero over stdio.
@@ -78,7 +78,7 @@ impl Exchange {
         }
     }
 
-    /// Everything on the pipe up to the answer with this id.
+    /// Reads the pipe up to the answer with this id.
     pub(super) fn on_pipe(pipe: Arc<Pipe>, id: Value) -> Self {
         Self {
             status: 0,
@@ -87,7 +87,7 @@ impl Exchange {
         }
     }
 
-    /// The next message, as it was written.
+    /// The next message, as exact text.
     pub(crate) async fn next(&mut self) -> Option<String> {
         match &mut self.source {
             Source::Whole(message) => message.take(),
@@ -114,7 +114,7 @@ impl Exchange {
         }
     }
 
-    /// The id of the last event, by which a stream can be picked up again.
+    /// The id of the last event, for resuming the stream.
     pub(crate) fn last_id(&self) -> Option<&str> {
         match &self.source {
             Source::Events { last_id, .. } => last_id.as_deref(),
@@ -122,7 +122,7 @@ impl Exchange {
         }
     }
 
-    /// Reads on until a message with this method.
+    /// Reads until a message with this method.
     pub(crate) async fn wait_for(&mut self, method: &str) -> Value {
         while let Some(message) = self.next().await {
             let message: Value = serde_json::from_str(&message).unwrap();
@@ -133,7 +133,7 @@ impl Exchange {
         panic!("the stream ended without {method}");
     }
 
-    /// Reads to the end; nothing is answered on the way.
+    /// Reads to the end without answering questions.
     pub(crate) async fn finish(mut self) -> Reply {
         let mut messages = Vec::new();
         while let Some(message) = self.next().await {
@@ -172,7 +172,7 @@ async fn next_event(
                 return Some(data.join("\n"));
             }
         }
-        // Events may be large, and come in many pieces.
+        // Events may be large and arrive in many pieces.
         searched = buffer.len().saturating_sub(1);
         match response.chunk().await {
             Ok(Some(chunk)) => buffer.extend_from_slice(&chunk),
@@ -181,7 +181,7 @@ async fn next_event(
     }
 }
 
-/// All that was said in answer to one request, in order; the answer itself is the last.
+/// All messages in reply to one request, in order; the last is the answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -189,7 +189,7 @@ pub(crate) struct Reply {
     pub(crate) messages: Vec<String>,
 }
 
-/// A message of which nothing is decoded that need not be: results may hold what Rust cannot.
+/// A message decoded as little as possible: results may contain values that Rust cannot parse.
 #[derive(Default, Deserialize)]
 struct Envelope<'a> {
     id: Option<Value>,
@@ -200,7 +200,7 @@ struct Envelope<'a> {
 }
 
 impl Reply {
-    /// The last message as text; for refusals at the door, the body.
+    /// The last message as text; for HTTP errors, the body.
     #[track_caller]
     pub(crate) fn raw(&self) -> &str {
         self.messages
@@ -208,7 +208,7 @@ impl Reply {
             .unwrap_or_else(|| panic!("no answer at all, status {}", self.status))
     }
 
-    /// The result as the server wrote it.
+    /// The exact text of the result.
     #[track_caller]
     pub(crate) fn raw_result(&self) -> &str {
         let envelope: Envelope<'_> = serde_json::from_str(self.raw()).expect("a JSON-RPC message");
@@ -236,7 +236,7 @@ impl Reply {
         self.error()["code"].as_i64().unwrap()
     }
 
-    /// The text of a tool result that is not an error.
+    /// The text of a successful tool result.
     #[track_caller]
     pub(crate) fn text(&self) -> String {
         let result = self.result();
@@ -244,7 +244,7 @@ impl Reply {
         content(&result)
     }
 
-    /// The text of a tool result that is an error.
+    /// The text of a failed tool result.
     #[track_caller]
     pub(crate) fn tool_error(&self) -> String {
         let result = self.result();
@@ -252,13 +252,13 @@ impl Reply {
         content(&result)
     }
 
-    /// The text of a tool result, also of an error.
+    /// The text of a tool result, successful or failed.
     #[track_caller]
     pub(crate) fn told(&self) -> String {
         content(&self.result())
     }
 
-    /// What was said before the answer: notifications, and requests of the server.
+    /// The messages before the answer: notifications, and requests by the server.
     pub(crate) fn before(&self) -> Vec<Value> {
         let (_, before) = self.messages.split_last().expect("an answer");
         before
@@ -267,7 +267,7 @@ impl Reply {
             .collect()
     }
 
-    /// The params of all notifications of a kind, in order.
+    /// The params of all notifications of one method, in order.
     pub(crate) fn notifications(&self, method: &str) -> Vec<Value> {
         self.before()
             .into_iter()

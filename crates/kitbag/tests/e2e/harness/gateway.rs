@@ -1,4 +1,4 @@
-//! A person's folder with a configuration in it, and the gateways started there.
+//! A home folder with a configuration, and the gateways started in it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -16,14 +16,14 @@ use super::client::{Client, Era, Visitor};
 use super::store::StoreOfHome;
 use super::{exchange, processes};
 
-/// Outlives the gateways started in it, so that a test can start one after another.
+/// Outlives its gateways, so that a test can start one after another.
 #[derive(Debug)]
 pub(crate) struct Home {
     folder: TempDir,
     environment: Mutex<Vec<(String, String)>>,
-    /// How many files a gateway may have open at its start; as many as the test, unless told.
+    /// The limit on open files of a gateway at its start; by default the limit of the test.
     files: Mutex<Option<usize>>,
-    /// A copy of the program that gateways are started from.
+    /// A copy of the program to start gateways from.
     program: Mutex<Option<PathBuf>>,
     store: StoreOfHome,
 }
@@ -42,9 +42,9 @@ impl Home {
         Arc::new(home)
     }
 
-    /// Replaces the configuration: `[servers.*]` and any other tables. A `[serve]`
-    /// table must bind `127.0.0.1:0`. What is built in is only there for a test that says so in
-    /// `[agents]`, and tenants need a table only for a test that writes `[tenants]`.
+    /// Replaces the configuration: `[servers.*]` and any other tables. A `[serve]` table must bind
+    /// `127.0.0.1:0`. The built-in server is disabled unless the test has `[agents]`, and unknown tenants
+    /// are allowed unless it has `[tenants]`.
     pub(crate) fn configure(&self, config: &str) {
         let serve = if config.contains("[serve]") {
             ""
@@ -74,12 +74,12 @@ impl Home {
         self.folder.path().join(inside)
     }
 
-    /// The store that its gateways use, unless a test configures another one.
+    /// The store of its gateways, unless a test configures another.
     pub(crate) fn store_address(&self) -> StoreAddress {
         self.store.address(self.folder.path())
     }
 
-    /// A variable that gateways and verbs started from now on will see.
+    /// Sets a variable for gateways and verbs started later.
     pub(crate) fn export(&self, name: &str, value: &str) {
         self.environment
             .lock()
@@ -87,12 +87,12 @@ impl Home {
             .push((name.to_owned(), value.to_owned()));
     }
 
-    /// Gateways started from now on begin with so few open files.
+    /// Limits the open files of gateways started later.
     pub(crate) fn begin_with_files(&self, files: usize) {
         *self.files.lock().unwrap() = Some(files);
     }
 
-    /// Gateways started from now on run from a copy of the program, which the test may spoil.
+    /// Starts later gateways from a copy of the program, which the test may damage.
     pub(crate) fn copy_program(&self) -> PathBuf {
         let copy = self.path("kitbag");
         fs::copy(kitbag(), &copy).unwrap();
@@ -133,7 +133,7 @@ impl Home {
         CommandOutcome::from_output(&output)
     }
 
-    /// A new key for a tenant.
+    /// Creates a key for a tenant.
     pub(crate) async fn key(&self, tenant: &str) -> String {
         let told = self
             .kitbag(&["key", "create", "--tenant", tenant, "--json"])
@@ -162,7 +162,7 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// In a fresh folder.
+    /// In a new home.
     pub(crate) async fn with(config: &str) -> Self {
         Home::new(config).serve().await
     }
@@ -192,17 +192,17 @@ impl Gateway {
         }
     }
 
-    /// At `/mcp`, connected and without capabilities.
+    /// A client at `/mcp`, connected and without capabilities.
     pub(crate) async fn client(&self, era: Era) -> Client {
         self.visitor("/mcp/all", era).connect().await
     }
 
-    /// At any path, still to be given a key, capabilities, answers.
+    /// A client at any path, before its first request.
     pub(crate) fn visitor(&self, path: &str, era: Era) -> Visitor {
         Client::to(format!("{}{path}", self.base), era)
     }
 
-    /// Exactly these headers and bytes.
+    /// Posts exactly these headers and bytes.
     pub(crate) async fn post(
         &self,
         path: &str,
@@ -220,7 +220,7 @@ impl Gateway {
         .await
     }
 
-    /// The most memory it has held so far, in bytes.
+    /// Its peak memory so far, in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let peak = status
@@ -230,7 +230,7 @@ impl Gateway {
         peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
-    /// Whether it says that it works.
+    /// True if `/health` succeeds.
     pub(crate) async fn is_healthy(&self) -> bool {
         let asked = reqwest::get(format!("{}/health", self.base)).await;
         asked.is_ok_and(|answer| answer.status().is_success())
@@ -240,22 +240,22 @@ impl Gateway {
         processes::memory(self.child.id())
     }
 
-    /// How many files it may have open, and how many it might.
+    /// The soft and hard limits on open files.
     pub(crate) fn open_files(&self) -> (usize, usize) {
         processes::open_files(self.child.id())
     }
 
-    /// The processes it has launched that run now.
+    /// The running processes that it has launched.
     pub(crate) fn children(&self) -> Vec<u32> {
         processes::children(self.child.id())
     }
 
-    /// What it wrote to stderr so far.
+    /// Its stderr so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
-    /// Asks it to end, as a service manager would.
+    /// Sends SIGTERM, like a service manager.
     pub(crate) fn terminate(&self) {
         processes::terminate(self.child.id());
     }
@@ -264,7 +264,7 @@ impl Gateway {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Asks it to end and waits for that.
     pub(crate) async fn stop(mut self) -> ExitStatus {
         self.terminate();
         let waiting = tokio::task::spawn_blocking(move || {
@@ -274,7 +274,7 @@ impl Gateway {
         waiting.await.unwrap()
     }
 
-    /// The way no program can prepare for.
+    /// Sends SIGKILL.
     pub(crate) async fn kill(mut self) {
         processes::kill(self.child.id());
         tokio::task::spawn_blocking(move || self.child.wait().unwrap())
@@ -288,7 +288,7 @@ impl Drop for Gateway {
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }
-        // Gently first: only the gateway knows which servers it has to take along.
+        // Gracefully first: only the gateway knows which servers it has to stop.
         processes::terminate(self.child.id());
         if processes::wait(&mut self.child, Duration::from_secs(60)).is_none() {
             let _ = self.child.kill();

@@ -1,14 +1,14 @@
-//! Everything a test needs to stand up a gateway, talk to it, and watch what it does.
+//! Everything a test needs to start a gateway, talk to it, and observe it.
 //!
 //! # Layout
-//! - [`gateway`]: a person's folder with a configuration, and the gateways started in it
-//! - [`client`]: a raw MCP client in both eras; [`exchange`]: what comes back to it
-//! - [`pipe`]: the stdio door
-//! - [`testbed`]: the servers behind the gateway; [`guarded`]: one that wants a token
-//! - [`embeddings`]: a service that gives vectors; [`api`]: an HTTP API; [`model`]: one that chooses tools
-//! - [`world`]: servers of both eras over both transports, and every way to them
+//! - [`gateway`]: a home folder with a configuration, and the gateways started in it
+//! - [`client`]: a raw MCP client of both eras; [`exchange`]: its replies
+//! - [`pipe`]: a gateway on stdio
+//! - [`testbed`]: the servers behind the gateway; [`guarded`]: a server that requires a token
+//! - [`embeddings`]: an embeddings service; [`api`]: an HTTP API; [`model`]: a model that chooses tools
+//! - [`world`]: servers of both eras over both transports, and all paths to them
 //! - [`store`]: the database of a test, on either engine
-//! - [`processes`]: signals, and which processes run
+//! - [`processes`]: signals and running processes
 
 pub(crate) mod api;
 pub(crate) mod client;
@@ -33,10 +33,10 @@ pub(crate) use {
     testbed::{Remote, Testbed},
 };
 
-/// How long anything may take before the test has failed, also on a machine that does much else.
+/// The time limit for any step, generous enough for a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Asks again and again until there is an answer; `what` is told when there never is one.
+/// Polls until there is an answer; panics with `what` if there is none in time.
 pub(crate) async fn until<T>(what: &str, mut probe: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {

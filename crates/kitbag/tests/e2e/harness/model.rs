@@ -1,5 +1,4 @@
-//! An endpoint where a model seems to be: it speaks Anthropic's and OpenAI's formats and says what
-//! a test wants it to.
+//! A fake model endpoint with Anthropic's and OpenAI's APIs, whose answers a test chooses.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -13,21 +12,21 @@ use http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-/// What the model says to a request.
+/// The model's answer to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Say {
     Call(String, Value),
-    /// A call whose arguments break off.
+    /// A call with truncated arguments.
     Broken(&'static str),
     Words,
     Status(u16),
-    /// Too many requests; try again then.
+    /// Too many requests; retry then.
     Busy(u16, String),
-    /// An answer word for word.
+    /// This exact response.
     Body(Value),
-    /// Nothing, ever.
+    /// No response, ever.
     Nothing,
-    /// Something that is no answer.
+    /// Something that is not a response.
     Nonsense,
 }
 
@@ -35,9 +34,9 @@ pub(crate) enum Say {
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) prompt: String,
-    /// What a failed call came to, if one did.
+    /// The result of a failed call, if any.
     pub(crate) error: Option<String>,
-    /// What all calls so far came to.
+    /// The results of all calls so far.
     pub(crate) results: Vec<String>,
     /// How often this was asked before.
     pub(crate) before: usize,
@@ -49,7 +48,7 @@ pub(crate) struct Asked {
 
 /// Ends with the test.
 pub(crate) struct Model {
-    /// The base address, for both formats.
+    /// The base address, for both APIs.
     pub(crate) url: String,
     seen: Arc<Seen>,
     serving: tokio::task::JoinHandle<()>,
@@ -72,7 +71,7 @@ impl Model {
         Self::answering_together(1, script).await
     }
 
-    /// Answers only when so many requests are there.
+    /// Answers only once this many requests are waiting.
     pub(crate) async fn answering_together(
         number: usize,
         script: impl Fn(&Asked) -> Say + Send + Sync + 'static,
@@ -157,8 +156,8 @@ async fn openai(
     .await
 }
 
-/// What calls came to, each of which must be told right after the answer that made it, as the vendor
-/// wants it.
+/// The results of calls, each of which must directly follow the answer with the call, as the vendor
+/// requires.
 fn anthropic_results(messages: &Value) -> Vec<String> {
     let ids = |blocks: &Value, kind: &str, key: &str| -> Vec<Value> {
         let blocks = blocks
@@ -187,7 +186,7 @@ fn anthropic_results(messages: &Value) -> Vec<String> {
     told
 }
 
-/// Likewise.
+/// The same for OpenAI.
 fn openai_results(messages: &Value) -> Vec<String> {
     let (mut told, mut wanted) = (Vec::new(), Vec::new());
     for message in &messages.as_array().unwrap()[1..] {

@@ -1,4 +1,4 @@
-//! The stdio door: a gateway, or what passes on to one, as the child of its only client.
+//! A gateway on stdio, or the relay to one, as the child of its only client.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
@@ -54,14 +54,14 @@ impl Pipe {
             .unwrap();
     }
 
-    /// Writes these bytes and nothing more.
+    /// Writes exactly these bytes.
     pub(crate) fn send_part(&self, bytes: &[u8]) {
         let mut stdin = self.stdin.lock().unwrap();
         let stdin = stdin.as_mut().expect("stdin is open");
         stdin.write_all(bytes).and_then(|()| stdin.flush()).unwrap();
     }
 
-    /// The next line of stdout; none when the gateway has closed it.
+    /// The next line of stdout; `None` once the gateway has closed it.
     pub(crate) async fn line(&self) -> Option<String> {
         let mut lines = self.lines.lock().await;
         tokio::time::timeout(PATIENCE, lines.recv())
@@ -73,12 +73,12 @@ impl Pipe {
         self.log.lock().unwrap().clone()
     }
 
-    /// Asks the process to end, as a service manager would.
+    /// Asks the process to end, like a service manager.
     pub(crate) fn terminate(&self) {
         processes::terminate(self.child.lock().unwrap().id());
     }
 
-    /// Closes stdin, which is how a client says goodbye, and waits for the end.
+    /// Closes stdin, which is how a client disconnects, and waits for the exit.
     pub(crate) fn close(&self) -> Option<ExitStatus> {
         self.stdin.lock().unwrap().take();
         processes::wait(&mut self.child.lock().unwrap(), PATIENCE)

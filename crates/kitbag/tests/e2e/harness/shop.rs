@@ -1,10 +1,10 @@
-//! A server `shop` whose tools a test chooses; each repeats its arguments.
+//! A server `shop` with tools that a test chooses; each returns its arguments.
 
 use serde_json::{Value, json};
 
 use super::{Home, Remote};
 
-/// A server whose tools are these.
+/// Starts a server with these tools.
 pub(crate) async fn shop(home: &Home, tools: &[Value]) -> Remote {
     let lines = tools
         .iter()

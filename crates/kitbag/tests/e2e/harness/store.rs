@@ -1,16 +1,16 @@
-//! The database of a test: a file in its folder, or a schema of its own on the server that
-//! `cargo xtask postgres` has started.
+//! The database of a test: a file in its folder, or a separate schema on the server started by
+//! `cargo xtask postgres`.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kitbag_store::StoreAddress;
 
-/// If this is `postgres`, homes keep their data there.
+/// With the value `postgres`, homes store their data there.
 const ENGINE: &str = "KITBAG_TEST_ENGINE";
 const SERVER: &str = "KITBAG_TEST_POSTGRES";
 
-/// The place of a store that is empty yet: absent for a file.
+/// The address of an empty store; `None` for a file.
 #[derive(Debug)]
 pub(crate) struct StoreOfHome(Option<String>);
 
@@ -36,8 +36,8 @@ impl StoreOfHome {
     }
 }
 
-/// The address of a schema that no other test uses. A server of usual size has room for a few
-/// connections of each of the gateways that are tested at once.
+/// Returns the address of a schema for this test only. A server of usual size has a few connections for
+/// each of the gateways that run at once.
 pub(crate) fn empty_schema() -> String {
     static SCHEMAS: AtomicU32 = AtomicU32::new(0);
     let server = std::env::var(SERVER)

@@ -1,4 +1,4 @@
-//! The servers behind the gateway: what to write into its configuration, or a process of our own.
+//! The servers behind the gateway: their configuration, or separately running processes.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -26,7 +26,7 @@ impl Testbed {
         }
     }
 
-    /// `legacy`, `modern` or `dual`, which it is unless told.
+    /// `legacy`, `modern` or `dual` (the default).
     pub(crate) fn era(self, era: &str) -> Self {
         self.args(&["--era", era])
     }
@@ -35,12 +35,12 @@ impl Testbed {
         self.args(&["--manner", misbehaviour])
     }
 
-    /// Where it leaves `events.log` and `detached.pid`.
+    /// The folder of its `events.log` and `detached.pid`.
     pub(crate) fn data_dir(self, path: &Path) -> Self {
         self.args(&["--data-dir", path.to_str().unwrap()])
     }
 
-    /// A line of its table, such as `idle_timeout = "1s"`.
+    /// Adds a line to its table, such as `idle_timeout = "1s"`.
     pub(crate) fn with(mut self, setting: &str) -> Self {
         writeln!(self.settings, "{setting}").unwrap();
         self
@@ -53,7 +53,7 @@ impl Testbed {
         command_table(&self.name, &testbed(), &args, &self.settings)
     }
 
-    /// How a shell would start it.
+    /// The shell command that starts it.
     pub(crate) fn line(&self) -> String {
         format!("{} {} stdio", testbed(), self.args.join(" "))
     }
@@ -64,7 +64,7 @@ impl Testbed {
     }
 }
 
-/// Any program as a server. JSON strings and arrays of them are TOML as well.
+/// Any program as a server. JSON strings and arrays of strings are valid TOML.
 pub(crate) fn command_table(name: &str, command: &str, args: &[String], settings: &str) -> String {
     let (command, args) = (Value::from(command), Value::from(args));
     format!("[servers.{name}]\ncommand = {command}\nargs = {args}\n{settings}\n")
@@ -76,7 +76,7 @@ pub(crate) enum Transport {
     Sse,
 }
 
-/// A testbed that runs by itself and is reached over HTTP; it ends with the test.
+/// A testbed that runs separately and is reached over HTTP; it ends with the test.
 #[derive(Debug)]
 pub(crate) struct Remote {
     pub(crate) url: String,
@@ -85,7 +85,7 @@ pub(crate) struct Remote {
     child: Child,
 }
 
-/// An address where a testbed was, and may be again.
+/// The address of an ended testbed, where another can be started.
 #[derive(Debug)]
 pub(crate) struct Vacant {
     transport: Transport,
@@ -102,12 +102,12 @@ impl Remote {
         Vacant::new(Transport::Sse, args).start().await
     }
 
-    /// Ends it and starts another one at the same address, which knows nothing of the first.
+    /// Ends it and starts a new one at the same address.
     pub(crate) async fn restart(self) -> Self {
         self.end().start().await
     }
 
-    /// Ends it; the address is free until the next one is started there.
+    /// Ends it and frees its address until the next one is started there.
     pub(crate) fn end(self) -> Vacant {
         Vacant {
             transport: self.transport,
@@ -116,7 +116,7 @@ impl Remote {
         }
     }
 
-    /// Its `[servers.NAME]` table, with further lines if `settings` has any.
+    /// Its `[servers.NAME]` table, with extra lines from `settings`.
     pub(crate) fn table(&self, name: &str, settings: &str) -> String {
         let transport = match self.transport {
             Transport::Http => "http",
@@ -180,7 +180,7 @@ impl Drop for Remote {
     }
 }
 
-/// What the testbed prints: `print-exotic` or `print-definition`.
+/// The testbed's output of `print-exotic` or `print-definition`.
 pub(crate) fn printed(args: &[&str]) -> String {
     let output = Command::new(testbed()).args(args).output().unwrap();
     String::from_utf8(output.stdout)

@@ -1,4 +1,4 @@
-//! One gateway in front of four testbeds, and every way from a client to one of them.
+//! One gateway in front of four testbeds, and every path from a client to one of them.
 
 use std::fs;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::until;
 /// Each era over stdio and over HTTP.
 pub(crate) struct World {
     pub(crate) gateway: Gateway,
-    /// The two that are reached over HTTP, so that a test can also talk to them directly.
+    /// The two servers over HTTP, which a test can also call directly.
     pub(crate) remotes: Vec<(&'static Server, Remote)>,
 }
 
@@ -61,14 +61,14 @@ pub(crate) enum Door {
     All,
     /// `/servers/{name}/mcp`
     One,
-    /// A gateway of the client's own.
+    /// The client's own gateway.
     Stdio,
-    /// Launched on stdio as well, and passed on to the gateway that runs.
+    /// Launched on stdio and relayed to the running gateway.
     Joined,
 }
 
 impl Door {
-    /// Both ways in for a client that only launches programs.
+    /// Both ways for a client that can only launch programs.
     pub(crate) const ON_STDIO: [Self; 2] = [Self::Stdio, Self::Joined];
     pub(crate) const ALL: [Self; 4] = [Self::All, Self::One, Self::Stdio, Self::Joined];
 
@@ -90,7 +90,7 @@ impl World {
         Self::with("").await
     }
 
-    /// With further tables in the configuration.
+    /// With extra tables in the configuration.
     pub(crate) async fn with(config: &str) -> Self {
         let home = Home::new("");
         let (mut tables, mut remotes) = (config.to_owned(), Vec::new());
@@ -121,7 +121,7 @@ impl World {
         }
         home.configure(&tables);
         let gateway = home.serve().await;
-        // Nothing is announced from then on but what the tests do.
+        // From here on, only the tests cause change notifications.
         until("every server is listed", async || {
             gateway
                 .log()
@@ -136,7 +136,7 @@ impl World {
         &self.gateway.home
     }
 
-    /// Every pair of eras over every pair of transports, through every door.
+    /// All pairs of eras over all pairs of transports, through every door.
     pub(crate) async fn ways(&self, prepare: impl Fn(Visitor) -> Visitor) -> Vec<Way> {
         let mut ways = Vec::new();
         for client_era in Era::each() {
@@ -147,7 +147,7 @@ impl World {
         ways
     }
 
-    /// The four ways of a client of this era through this door.
+    /// The four paths for clients of this era through this door.
     pub(crate) async fn ways_through(
         &self,
         door: Door,
@@ -197,7 +197,7 @@ impl World {
         ways
     }
 
-    /// How often the server has written this line into its `events.log`.
+    /// How often the server has written this line to its `events.log`.
     pub(crate) fn events(&self, server: &Server, event: &str) -> usize {
         let log = fs::read_to_string(self.home().path(server.name).join("events.log"))
             .unwrap_or_default();
@@ -210,7 +210,7 @@ impl Server {
         format!("/servers/{}/mcp", self.name)
     }
 
-    /// As the testbed's flag has it.
+    /// The value of the testbed's flag.
     pub(crate) fn era(&self) -> &'static str {
         match self.era {
             Era::Legacy => "legacy",
@@ -220,7 +220,7 @@ impl Server {
 }
 
 impl Way {
-    /// What the client calls a tool or prompt of the server.
+    /// The client's name of a tool or prompt of the server.
     pub(crate) fn name(&self, own: &str) -> String {
         match self.door {
             Door::One => own.to_owned(),
@@ -228,8 +228,8 @@ impl Way {
         }
     }
 
-    /// What the client calls a resource of the server. All four have the same ones, so none of them
-    /// has the plain URI.
+    /// The client's URI of a resource of the server. All four servers have the same resources, so none has
+    /// the plain URI.
     pub(crate) fn uri(&self, own: &str) -> String {
         match self.door {
             Door::One => own.to_owned(),
@@ -245,7 +245,7 @@ impl Way {
 }
 
 impl Drop for Way {
-    /// Says on which way a test has failed; those that are left over go silently.
+    /// Prints the path on which a test has failed; the remaining paths print nothing.
     #[expect(
         clippy::print_stderr,
         reason = "the test runner shows it with the failure"

@@ -1,4 +1,4 @@
-//! One caller against another: who floods the gateway pays for it.
+//! One caller against another: only the flooding caller is affected.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
-/// A gateway with two tenants, and a client of each.
+/// A gateway with two tenants, and a client for each.
 async fn two_tenants(config: &str, era: Era) -> (Gateway, Client, Client) {
     let home = Home::new(&format!("{config}[tenants.low]\n[tenants.high]\n"));
     let (low, high) = (home.key("low").await, home.key("high").await);
@@ -57,7 +57,7 @@ async fn a_caller_that_runs_all_it_can_leaves_a_place_for_the_next() {
 
 #[tokio::test]
 async fn a_flood_of_sessions_ends_the_flooders_own() {
-    // Only the older era has sessions.
+    // Only legacy clients have sessions.
     let good = Testbed::named("good").table();
     let (gateway, low, high) = two_tenants(&good, Era::Legacy).await;
     high.knows_of("good__echo").await;

@@ -1,4 +1,4 @@
-//! What can be done to the HTTP door without a key, or by not reading.
+//! Attacks over HTTP without a key, or by not reading responses.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use super::assert_memory;
 use crate::harness::{Client, Era, Gateway, Home, Testbed};
 
-/// What many systems let a process have if it does not ask for more.
+/// The usual default limit of open files.
 const USUAL_FILES: usize = 1024;
 
 fn address(gateway: &Gateway) -> String {
@@ -23,7 +23,7 @@ async fn send(gateway: &Gateway, bytes: &[u8]) -> TcpStream {
     stream
 }
 
-/// A gateway that wants a key, and a caller who has one.
+/// A gateway that requires a key, and a client that has one.
 async fn keyed() -> (Gateway, Client) {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n";
     let home = Home::new(&format!(
@@ -63,7 +63,7 @@ async fn a_thousand_requests_that_never_end_lock_no_caller_out() {
         asked.elapsed()
     );
     assert!(gateway.is_healthy().await);
-    // They end by themselves, though they are never finished.
+    // They are closed after a while, although they never complete.
     let mut rest = Vec::new();
     let closed = half_open[0].read_to_end(&mut rest);
     tokio::time::timeout(Duration::from_secs(90), closed)
@@ -79,7 +79,7 @@ async fn the_gateway_allows_itself_as_many_files_as_it_may_have() {
     assert_eq!(allowed, most.min(65_536));
 }
 
-/// A request for a long answer, whose sender does not read.
+/// A request for a long response that the sender does not read.
 fn greedy(client: &Client, key: &str) -> Vec<u8> {
     let params = json!({ "name": "good__big", "arguments": { "bytes": 13_500_000 } });
     let body = client.body(1, "tools/call", &params.to_string());
@@ -96,7 +96,7 @@ fn greedy(client: &Client, key: &str) -> Vec<u8> {
     format!("{head}\r\n{body}").into_bytes()
 }
 
-/// The first few kilobytes of an answer, once they are there.
+/// The first few kilobytes of a response.
 async fn beginning(stream: &mut TcpStream) -> String {
     let mut piece = [0; 4096];
     let length = tokio::time::timeout(ANSWERED_WITHIN, stream.read(&mut piece))
@@ -106,7 +106,7 @@ async fn beginning(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&piece[..length]).into_owned()
 }
 
-/// Eight answers of 13 MB take their time where nothing is optimised.
+/// Eight responses of 13 MB take a while in an unoptimised build.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(200);
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn who_does_not_read_long_answers_gets_no_more_of_them() {
     for _ in 0..8 {
         unread.push(send(&gateway, &request).await);
     }
-    // A few have their answers waiting; all others are told why not, in few enough words to be there at once.
+    // A few have their response waiting; all others get a short error that fits the socket buffer.
     let told = join_all(unread.iter_mut().map(beginning)).await;
     let refused = told.iter().filter(|it| it.contains("are unread")).count();
     assert!((3..=5).contains(&refused), "{refused} of 8 were refused");

@@ -1,4 +1,4 @@
-//! Lists without end: as much as is sensible is taken, the rest is left out, and that is told.
+//! Endless lists are truncated, and the truncation is reported.
 
 use std::time::{Duration, Instant};
 

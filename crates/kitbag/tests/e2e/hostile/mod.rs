@@ -1,12 +1,12 @@
-//! Servers and callers that mean harm, each beside one that does not: the gateway's memory stays
-//! within bounds, and the neighbour is answered as if it were alone.
+//! Hostile servers and callers, each next to a good one: memory stays bounded, and the good one is
+//! served as usual.
 //!
 //! # Layout
-//! - [`servers`]: what servers do: floods, silence, dripping, what they leave behind
-//! - [`lists`]: lists without end
-//! - [`nesting`]: JSON nested without end, from either side
-//! - [`callers`]: one caller against another: sessions and places
-//! - [`connections`]: what can be done without a key, or by not reading; [`pages`]: what web pages can do
+//! - [`servers`]: attacks by servers: floods, silence, dripping, leftover processes
+//! - [`lists`]: endless lists
+//! - [`nesting`]: deeply nested JSON from either side
+//! - [`callers`]: one caller against another: sessions and slots
+//! - [`connections`]: attacks without a key, or by not reading; [`pages`]: attacks from web pages
 
 mod callers;
 mod connections;
@@ -21,16 +21,16 @@ use serde_json::json;
 
 use crate::harness::{Client, Era, Gateway, Testbed};
 
-/// What the gateway may take while it is attacked, in MB. An unoptimised build with its model loaded
-/// takes about a quarter of that; what is unbounded passes it within seconds.
+/// Memory limit of the gateway under attack, in MB. An unoptimised build with its model loaded needs
+/// about a quarter of it; anything unbounded exceeds it within seconds.
 const MOST_MEMORY: usize = 500;
-/// What a call to the neighbour may take. Alone it takes a few milliseconds; tests share two cores with
-/// others of their kind, and with anything else the machine does.
+/// Time limit of a call to the good server. Otherwise it takes a few milliseconds; tests share two cores
+/// with other tests.
 const LONGEST_ANSWER: Duration = Duration::from_secs(30);
-/// How long the neighbour is watched.
+/// How long the good server is watched.
 const WATCHED_FOR: Duration = Duration::from_secs(4);
 
-/// A gateway in front of a server that means harm, called `evil`, and of a good one.
+/// A gateway in front of a hostile server, `evil`, and a good one.
 async fn beside_a_good_one(evil: &Testbed) -> (Gateway, Client) {
     let gateway = Gateway::with(&(evil.table() + &Testbed::named("good").table())).await;
     let client = gateway.client(Era::Legacy).await;
@@ -38,7 +38,7 @@ async fn beside_a_good_one(evil: &Testbed) -> (Gateway, Client) {
     (gateway, client)
 }
 
-/// Calls the good server for a while in both eras, and asks after the gateway's health.
+/// Calls the good server for a while in both eras, and checks the gateway's health.
 async fn watch(gateway: &Gateway, neighbour: &Client) {
     let modern = gateway.client(Era::Modern).await;
     let (started, mut worst) = (Instant::now(), Duration::ZERO);

@@ -1,18 +1,18 @@
-//! JSON nested without end: no client can have a server read it, and no server a client.
+//! Deeply nested JSON is not passed on, neither from clients nor from servers.
 
 use serde_json::json;
 
 use super::{beside_a_good_one, watch};
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
-/// What a reader that recurses does not survive.
+/// Nested deeper than a recursive parser survives.
 fn nested(levels: usize) -> String {
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))
 }
 
 const TOO_DEEP: &str = "nested deeper than 128 levels";
 
-/// Every request of a client that could carry nesting to a server.
+/// Every client request that could carry nested JSON to a server.
 fn requests(levels: usize) -> Vec<(&'static str, String)> {
     let deep = nested(levels);
     let inner = format!(r#"{{"deep":{deep}}}"#);

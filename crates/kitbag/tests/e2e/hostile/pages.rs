@@ -1,11 +1,11 @@
-//! What a web page can make a browser send to a gateway on the same machine.
+//! Requests that a web page can make a browser send to a gateway on the same machine.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::harness::Gateway;
 
-/// The status of the answer to exactly these lines and this body.
+/// The response status to exactly these header lines and body.
 async fn status(gateway: &Gateway, lines: &[&str], body: &str) -> String {
     let address = gateway.base.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -140,7 +140,7 @@ async fn a_page_gets_in_by_none_of_the_ways_that_need_no_permission() {
             INTENT,
             "200",
         ),
-        // As curl sends it, and as a page on this machine might.
+        // As sent by curl, and by a page on this machine.
         (
             &[
                 "POST /v1/retrieve HTTP/1.1",

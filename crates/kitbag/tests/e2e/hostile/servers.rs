@@ -1,18 +1,18 @@
-//! What servers do to be in the way.
+//! Attacks by servers.
 
 use serde_json::json;
 
 use super::{beside_a_good_one, watch};
 use crate::harness::{Era, Testbed};
 
-/// The server misbehaves while it is called, and its neighbour does not feel it.
+/// The server misbehaves during calls, and the good server is not affected.
 async fn check(client_era: &str) {
     check_in("dual", client_era).await;
 }
 
-/// The same for a misbehaviour that shows in one era alone.
+/// The same for misbehaviour in one era only.
 async fn check_in(era: &str, client_era: &str) {
-    // So that each attempt to use it ends while the neighbour is watched.
+    // So that each attempt to use it ends while the good server is watched.
     let settings = "start_timeout = \"2s\"\ncall_timeout = \"1s\"";
     let home = crate::harness::Home::new("");
     let evil = Testbed::named("evil").era(era).manner(client_era);
@@ -44,7 +44,7 @@ async fn messages_that_were_not_asked_for_do_not_pile_up() {
 
 #[tokio::test]
 async fn pings_whose_answers_are_not_read_are_not_felt() {
-    // Only the older era has a greeting, after which they begin, and pings at all.
+    // Only legacy servers are initialized, after which they begin, and send pings.
     check_in("legacy", "flood-pings").await;
 }
 

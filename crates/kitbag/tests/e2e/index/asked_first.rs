@@ -1,4 +1,4 @@
-//! While most vectors are missing, the tools that a search asks for get theirs first.
+//! While most vectors are missing, tools that a search matches are embedded first.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::harness::until;
 
 const TOWNS: usize = 300;
 
-/// By its words the harbour crane comes first, because the rarest of them is in its name; the service finds
-/// the forecast nearer. Both stand behind the towns in the catalog.
+/// By words, the harbour crane ranks first, because its name has the rarest word; by meaning, the
+/// forecast is nearer. Both are listed after the towns.
 fn tools() -> Vec<Value> {
     let towns = (0..TOWNS).map(|town| tool(&format!("town_{town}"), "Daily weather of a town"));
     let crane =
@@ -22,7 +22,7 @@ fn tools() -> Vec<Value> {
         .collect()
 }
 
-/// The tools, and a service that gives them vectors only when the test says so.
+/// The tools, and a service that embeds them only when the test lets it.
 async fn paced() -> (Embeddings, Listed) {
     let service = Embeddings::start(Mood::Paced).await;
     let prefix = format!("query_prefix = \"{}\"", Embeddings::QUERY);
@@ -31,7 +31,7 @@ async fn paced() -> (Embeddings, Listed) {
     (service, listed)
 }
 
-/// Until the service is asked for the vectors of tools for the nth time; the texts it is asked for.
+/// Waits for the nth request for tool vectors and returns its texts.
 async fn asked_for(service: &Embeddings, nth: usize) -> Vec<String> {
     until("the service is asked for tools", async || {
         service.tools_asked().into_iter().nth(nth - 1)

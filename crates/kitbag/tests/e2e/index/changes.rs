@@ -1,4 +1,4 @@
-//! Nothing is computed twice, and the mirror says since when a tool is as it is.
+//! Nothing is computed twice, and the mirror records when a tool last changed.
 
 use kitbag_store::Store;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::{Listed, tool};
 use crate::harness::embeddings::{Embeddings, Mood};
 use crate::harness::{Home, Testbed, until};
 
-/// Builds the index; how many texts that took.
+/// Builds the index; returns the number of embedded texts.
 async fn build(home: &Home) -> usize {
     let told = home.kitbag(&["index", "build"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
@@ -102,7 +102,7 @@ async fn a_server_that_does_not_answer_keeps_its_place_in_the_mirror() {
     let listed = Listed::with(&[tool("a", "Opens a door")], "").await;
     build(&listed.home).await;
     age(&listed.home).await;
-    // A server at another address is listed anew, and no program listens at this one.
+    // A server at a new address is listed again, and nothing listens at this one.
     listed
         .home
         .configure("[servers.shop]\nurl = \"http://127.0.0.1:9/mcp\"\n");

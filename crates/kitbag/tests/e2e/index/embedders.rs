@@ -1,4 +1,4 @@
-//! Vectors from a model directory and from a service, and what is said when those fail.
+//! Vectors from a model directory and from a service, and errors of both.
 
 use std::fs;
 use std::sync::Arc;
@@ -58,8 +58,8 @@ async fn a_service_is_asked_in_batches_with_its_key_which_is_written_nowhere() {
     assert!(!gateway.log().contains(SECRET));
 }
 
-/// What `kitbag search` says on stderr while the service is in this mood. Words are enough to
-/// find the tool all the same.
+/// Checks the stderr of `kitbag search` while the service is in this mood. The tool is found by words
+/// anyway.
 async fn check(mood: Mood, settings: &str, expected: &str) {
     let service = Embeddings::start(mood).await;
     let listed = shop(&service, settings).await;
@@ -196,7 +196,7 @@ const TINY: &str = concat!(
     "/../encoder/tests/fixtures/tiny"
 );
 
-/// A model directory `model` beside the configuration.
+/// A model directory `model` next to the configuration.
 fn model(home: &Arc<Home>) {
     fs::create_dir(home.path("model")).unwrap();
     for file in ["config.json", "model.safetensors", "vocab.txt"] {

@@ -1,5 +1,4 @@
-//! The index through the real binary: where its vectors come from, what it knows of tools, and
-//! what it makes of odd ones.
+//! The index through the real binary: the source of its vectors, its knowledge of tools, and odd tools.
 
 mod asked_first;
 mod changes;
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use crate::harness::{Gateway, Home, Remote, until};
 use kitbag_testkit::home::CommandOutcome;
 
-/// Servers whose tools stand in a file, as `{"server", "tool"}` lines.
+/// Servers with tools from a file of `{"server", "tool"}` lines.
 struct Listed {
     home: Arc<Home>,
     remote: Option<Remote>,
@@ -43,7 +42,7 @@ impl Listed {
         ));
     }
 
-    /// The same server with other tools from now on.
+    /// Replaces the tools of the server.
     async fn becomes(&mut self, tools: &[Value]) {
         write(&self.home, tools);
         self.remote = Some(self.remote.take().unwrap().restart().await);
@@ -72,7 +71,7 @@ async fn retrieve(gateway: &Gateway, request: &Value) -> (u16, Value) {
     )
 }
 
-/// Until that many tools are indexed, all of them with vectors.
+/// Waits until this many tools are indexed, all with vectors.
 async fn embedded(gateway: &Gateway, tools: u64) {
     until("every tool has its vector", async || {
         let (_, answer) = retrieve(gateway, &json!({ "intent": "anything" })).await;
@@ -91,7 +90,7 @@ fn found(answer: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The names `kitbag search --json` found.
+/// The names in the output of `kitbag search --json`.
 fn names(told: &CommandOutcome) -> Vec<String> {
     let rows: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
     rows.as_array()

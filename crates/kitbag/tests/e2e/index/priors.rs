@@ -1,4 +1,4 @@
-//! What is declared of tools and what their calls show decides who is let through the filters.
+//! Declared and measured priors decide which tools pass the filters.
 
 use std::time::Duration;
 
@@ -232,7 +232,7 @@ async fn priors_that_are_too_old_are_told_of_and_a_missed_run_is_made_up_at_the_
         .set_priors_updated_at(namespace, Timestamp(yesterday))
         .await
         .unwrap();
-    // As long as another gateway seems to compute them, this one waits.
+    // This gateway waits while another one appears to compute them.
     let elsewhere = store.lock_priors(namespace).await.unwrap();
     let gateway = home.serve().await;
     let ready = async |wanted: &str| {

@@ -1,4 +1,4 @@
-//! Each step of a request in words: a kept result, a template, a tool, the tools to choose from.
+//! Each step of `run_intent`: a cached result, a template, a tool, the tools to choose from.
 
 use serde_json::json;
 
@@ -173,7 +173,7 @@ async fn parameters_are_data_and_are_checked() {
         let told = intend(&client, "order status", &json!({ "order": hostile }))
             .await
             .told();
-        // Separators of lines are shown as such.
+        // Line separators are escaped.
         let shown = hostile.replace(['\u{2028}', '\u{2029}'], "\n");
         assert!(told.starts_with(&format!("order {shown}")), "{told}");
     }

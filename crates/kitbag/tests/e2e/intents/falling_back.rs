@@ -1,5 +1,4 @@
-//! The way back to plain calls: after a template that failed, without a sandbox, and when nothing
-//! answers.
+//! Falling back to plain calls: after a failed template, without a sandbox, and when nothing answers.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -61,7 +60,7 @@ async fn without_a_sandbox_requests_are_answered_by_plain_calls() {
     let config = "[code]\nwarm_workers = 0\n";
     let shop = Shop::open_in(&home, config, &[("finds.toml", &finds)]).await;
     let client = shop.client().await;
-    // A worker is the program started once more, which fails from now on; none waits from before.
+    // A worker is this program started again, which fails from now on; none is waiting.
     fs::set_permissions(program, Permissions::from_mode(0o644)).unwrap();
     let told = intend(&client, "look order 5 up", &json!({ "order": "5" }))
         .await

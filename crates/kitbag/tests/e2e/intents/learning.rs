@@ -1,4 +1,4 @@
-//! Programs that worked become templates, and templates of tools that changed do not stay any.
+//! Programs that worked become templates, and are dropped when their tools change.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::{Shop, intend, tools};
 use crate::harness::shop::{self, shop_table};
 use crate::harness::{Client, until};
 
-/// Only programs are learned: past calls would make the search sure of a tool, which then answers.
+/// Only programs are learned: lessons from past calls would let the search answer with a tool.
 const LEARNS: &str = "[code]\nenable_template_learning = true\n[learning]\nenabled = false\n";
 
-/// A client asks in words, gets tools, and writes a program, as a model would.
+/// A client sends an intent, gets tools, and writes a program, as a model would.
 async fn teach(client: &Client, order: &str) {
     let told = intend(client, "weight of what a customer bought", &json!({}))
         .await

@@ -1,9 +1,9 @@
-//! Requests in words through the real binary: kept results, templates, tools, the way back to plain
-//! calls, and what is learned.
+//! `run_intent` through the real binary: cached results, templates, tools, falling back to plain calls,
+//! and learning.
 //!
 //! # Layout
 //! - this file: a gateway with a shop and templates for it, and `run_intent` as a function
-//! - [`answering`]: each step of a request; [`falling_back`]: what follows a step that failed
+//! - [`answering`]: each step of a request; [`falling_back`]: the steps after a failure
 //! - [`learning`]: programs that become templates
 
 mod answering;
@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use crate::harness::shop::{shop, shop_table};
 use crate::harness::{Client, Era, Gateway, Home, Remote, Reply, until};
 
-/// A gateway in front of one server, `shop`, whose tools repeat their arguments, with these
-/// templates of the operator.
+/// A gateway in front of one server, `shop`, whose tools return their arguments, with these operator
+/// templates.
 struct Shop {
     gateway: Gateway,
     server: Option<Remote>,
@@ -61,7 +61,7 @@ impl Shop {
         visitor.connect().await
     }
 
-    /// The number of times that something happened.
+    /// The count of an event.
     async fn counted(&self, event: &str) -> u64 {
         let page = reqwest::get(format!("{}/metrics", self.gateway.base));
         let page = page.await.unwrap().text().await.unwrap();
@@ -101,7 +101,7 @@ fn tools(finds: &str) -> Vec<Value> {
     .collect()
 }
 
-/// A template that the operator wrote.
+/// A template written by the operator.
 fn template(name: &str, intent: &str, code: &str) -> String {
     format!(
         "name = \"{name}\"\ndescription = \"A template of the tests.\"\nintents = [\"{intent}\"]\n\

@@ -1,4 +1,4 @@
-//! Who does not join: by choice, with another configuration, or because it would not be safe.
+//! Programs that do not join: by choice, with another configuration, or for safety.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -153,7 +153,7 @@ async fn no_program_joins_or_serves_through_a_folder_that_others_can_reach() {
 
 #[tokio::test]
 async fn no_program_joins_through_a_folder_of_another_user() {
-    // Only root can give something away.
+    // Only root can change a file's owner.
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -174,7 +174,7 @@ async fn no_program_joins_through_a_folder_of_another_user() {
 
 #[tokio::test]
 async fn another_user_is_turned_away_also_where_the_socket_was_opened_to_all() {
-    // Only root can become another user.
+    // Only root can switch users.
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -245,7 +245,7 @@ async fn a_hello_that_does_not_fit_is_refused_and_troubles_no_other() {
     ] {
         assert_eq!(say(nonsense), "", "{nonsense:?}");
     }
-    // A program that says nothing at all keeps no other from coming in.
+    // A program that sends nothing blocks no other.
     let _silent = UnixStream::connect(&socket).unwrap();
     desk.ok(&["call", "shared__echo"]).await;
     assert_eq!(desk.starts(), 1);

@@ -1,4 +1,4 @@
-//! Gateways that end, are killed, or come second, and what becomes of those who had joined.
+//! Gateways that end, are killed, or start second, and the programs that had joined them.
 
 use serde_json::json;
 
@@ -63,7 +63,7 @@ async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
         visitor
             .pipe()
             .log()
-            .contains("going on without it")
+            .contains("continuing without it")
             .then_some(())
     };
     until("it is on its own", alone).await;

@@ -1,10 +1,10 @@
-//! One gateway for all clients of a machine: who joins it, who does not, and what then holds.
+//! One gateway for all clients of a machine: who joins it, who does not, and the consequences.
 //!
 //! # Layout
 //! - [`sharing`]: clients and commands that use the same servers
 //! - [`offers`]: resources and prompts from the command line
-//! - [`apart`]: those that must not, or do not want to
-//! - [`ending`]: gateways that end, are killed, or come second
+//! - [`apart`]: programs that must not or do not want to join
+//! - [`ending`]: gateways that end, are killed, or start second
 
 mod apart;
 mod ending;
@@ -21,7 +21,7 @@ use crate::harness::testbed::command_table;
 use crate::harness::{Home, Testbed};
 use kitbag_testkit::home::CommandOutcome;
 
-/// A person with one server, which writes down each of its starts.
+/// A home with one server, which records each of its starts.
 struct Desk {
     home: Arc<Home>,
 }
@@ -31,7 +31,7 @@ impl Desk {
         Self::with("")
     }
 
-    /// With further tables in the configuration.
+    /// With extra tables in the configuration.
     fn with(config: &str) -> Self {
         let home = Home::new("");
         let desk = Self { home };
@@ -41,7 +41,7 @@ impl Desk {
         desk
     }
 
-    /// Has the servers listed, so that from now on they are started for calls alone.
+    /// Lists the servers, so that later only calls start them.
     fn introduce(&self) {
         let listed = self.home.command(&["tools", "--own"]).output().unwrap();
         assert!(
@@ -63,7 +63,7 @@ impl Desk {
         command_table(name, "sh", &["-c".to_owned(), script], "")
     }
 
-    /// How often a server was started so far.
+    /// The number of server starts so far.
     fn starts(&self) -> usize {
         fs::read_to_string(self.home.path("starts"))
             .unwrap_or_default()
@@ -93,7 +93,7 @@ impl Desk {
         told
     }
 
-    /// What a verb that must succeed tells programs.
+    /// The JSON output of a verb that must succeed.
     async fn json<T: DeserializeOwned>(&self, words: &[&str]) -> T {
         serde_json::from_str(&self.ok(&[words, &["--json"]].concat()).await.stdout).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Resources and prompts from the command line, on the road of every client.
+//! Resources and prompts from the command line, on the same path as for clients.
 
 use kitbag_domain::Outcome;
 use kitbag_store::{AuditQuery, AuditRowKind, Store};
@@ -175,7 +175,7 @@ async fn a_mistyped_uri_or_prompt_is_answered_with_what_was_probably_meant() {
         ),
         (
             &["prompts", "get", "nothing-like-it"],
-            "see which there are with `kitbag prompts`",
+            "list them with `kitbag prompts`",
         ),
         (
             &["resources", "--server", "sharde"],

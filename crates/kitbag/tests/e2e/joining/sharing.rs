@@ -1,4 +1,4 @@
-//! Clients on stdio and commands that use the servers of the gateway that runs.
+//! Clients on stdio and commands that use the servers of the running gateway.
 
 use std::process::Stdio;
 
@@ -57,7 +57,7 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
 #[tokio::test]
 async fn joined_or_alone_a_command_answers_the_same() {
     let desk = Desk::new();
-    // Known to the store from here on, so that both know it.
+    // In the store from here on, so that both know it.
     desk.ok(&["tools"]).await;
     let _gateway = desk.home.serve().await;
     for words in [
@@ -89,7 +89,7 @@ async fn joined_or_alone_a_command_answers_the_same() {
             (alone.code, &alone.stdout),
             "{words:?}"
         );
-        // A busy machine lets one of the two wait long enough to be told for what.
+        // On a busy machine one of the two may wait long enough to show progress.
         let told = |stderr: &str| {
             stderr
                 .lines()
@@ -147,7 +147,7 @@ async fn what_was_edited_just_before_holds_for_the_command_that_follows() {
     desk.home
         .configure(&[desk.server("shared"), desk.server("added")].concat());
     assert_eq!(desk.ok(&["call", "added__echo"]).await.stdout.trim(), "{}");
-    // The new one may be stopped between its list and the call.
+    // The new server may be stopped between its listing and the call.
     assert!(
         (2..=3).contains(&desk.starts()),
         "each is started for its call: {}",
@@ -262,7 +262,7 @@ async fn the_doctor_says_whether_a_gateway_is_joined() {
 #[tokio::test]
 async fn a_command_waits_for_no_server_that_fails_and_one_line_says_whose_tools_are_missing() {
     let home = Home::new("");
-    // The first start fails at once. A command that waited for a later one would wait for ten minutes.
+    // The first start fails at once. A command that waited for a retry would wait ten minutes.
     let script = "echo >>tries; test $(wc -l <tries) -gt 1 && sleep 600; echo gone >&2; exit 3";
     let script = ["-c".to_owned(), script.to_owned()];
     let settings = format!("cwd = {:?}\nstart_timeout = \"600s\"", home.path(""));

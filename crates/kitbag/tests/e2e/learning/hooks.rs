@@ -1,4 +1,4 @@
-//! `kitbag hook`: the tools for a prompt, and a prompt that nothing holds up.
+//! `kitbag hook`: tools for a prompt, without ever blocking the prompt.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::Office;
 use crate::harness::{Era, Home};
 
-/// Runs the hook of a client as the client does.
+/// Runs a client's hook like the client does.
 async fn hooked(home: &Arc<Home>, words: &[&str], input: &str) -> CommandOutcome {
     let mut command = home.command(&[&["hook"], words].concat());
     command.stdin(Stdio::piped());
@@ -22,7 +22,7 @@ async fn hooked(home: &Arc<Home>, words: &[&str], input: &str) -> CommandOutcome
     stdin.write_all(input.as_bytes()).unwrap();
     let ended = tokio::task::spawn_blocking(move || running.wait_with_output()).await;
     let told = CommandOutcome::from_output(&ended.unwrap().unwrap());
-    // A client may leave its end open until the hook has ended.
+    // A client may keep its end open until the hook has ended.
     drop(stdin);
     assert_eq!(
         (told.code, told.stderr.as_str()),
@@ -36,7 +36,7 @@ fn prompt(words: &str) -> String {
     json!({ "hook_event_name": "any", "prompt": words }).to_string()
 }
 
-/// The builds that tests use are slower than those for people.
+/// Allows more time, since test builds are slower than release builds.
 fn patient(client: &str) -> Vec<&str> {
     vec![client, "--within", "20000"]
 }
@@ -81,7 +81,7 @@ async fn a_prompt_is_told_the_tools_for_it_and_never_held_up() {
         hooked(&home, &patient("claude-code"), &photos).await.stdout,
         ""
     );
-    // This gateway takes connections and never answers.
+    // This gateway accepts connections and never answers.
     let _hangs = UnixListener::bind(socket.unwrap()).unwrap();
     assert_eq!(hooked(&home, &["claude-code"], &photos).await.stdout, "");
 }

@@ -1,4 +1,4 @@
-//! The list of the adaptive surface: what a new client is shown, and how it shrinks and follows.
+//! The list on the adaptive surface: its start for a new client, and how it follows use.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
         let client = client(&office, era, "invoice-keeper").await;
         let listed = listed(&client).await;
         assert_eq!(listed.len(), 20);
-        // A legacy client is shown first what is nearest to its name.
+        // A legacy client first sees tools similar to its name.
         if era == Era::Legacy {
             assert!(listed[0].ends_with("invoice"), "{listed:?}");
         }

@@ -1,11 +1,11 @@
-//! What is learned from use, through the real binary.
+//! Learning from use, through the real binary.
 //!
-//! The pairings are unlikely on purpose: no description could give them, so that only use can.
+//! The pairings are unlikely on purpose: no description implies them, so they can only come from use.
 //!
 //! # Layout
 //! - this file: an office with more tools than a list holds
-//! - [`pairings`]: what a search learns; [`lists`]: what the adaptive surface shows;
-//!   [`hooks`]: what a prompt is told; [`unrelated`]: calls that have nothing to do with the words before them
+//! - [`pairings`]: what a search learns; [`lists`]: the list on the adaptive surface;
+//!   [`hooks`]: tools for a prompt; [`unrelated`]: calls unrelated to the query before them
 
 mod hooks;
 mod lists;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::harness::shop::{shop, shop_table};
 use crate::harness::{Client, Gateway, Home, Remote, until};
 
-/// A gateway in front of one server, `shop`, with thirty tools that repeat their arguments.
+/// A gateway in front of one server, `shop`, with thirty tools that return their arguments.
 struct Office {
     gateway: Gateway,
     shop: Remote,
@@ -47,7 +47,7 @@ impl Office {
         &self.gateway.home
     }
 
-    /// The lessons there are of a tool, as `kitbag learned show` tells them.
+    /// The lessons about a tool, as printed by `kitbag learned show`.
     async fn lessons(&self, tool: &str) -> Vec<Value> {
         let words = ["learned", "show", tool, "--json"];
         let told = self.home().kitbag(&words).await;
@@ -78,7 +78,7 @@ fn tools() -> Vec<Value> {
         .collect()
 }
 
-/// The tools that a search shows, best first.
+/// The tools that a search returns, best first.
 async fn found(client: &Client, words: &str) -> Vec<String> {
     let asked = json!({ "query": words });
     let told = client.call("search_available_tools", &asked).await.told();
@@ -89,8 +89,8 @@ async fn found(client: &Client, words: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Searches with words and then calls a tool for them, which the search need not have found: the arguments
-/// show what the call is for.
+/// Searches and then calls a tool for the query, which the search need not have found: the arguments
+/// show the purpose of the call.
 async fn teach(client: &Client, words: &str, tool: &str) {
     found(client, words).await;
     let call = json!({ "tool": tool, "arguments": { "note": words } });

@@ -1,4 +1,4 @@
-//! Words and tools that only use brings together.
+//! Queries and tools that only use links.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ async fn a_pairing_is_learned_for_one_tenant_survives_a_kill_and_can_be_forgotte
 
     let forget = ["learned", "forget", "--tool", TOOL, "--tenant", "acme"];
     let told = home.kitbag(&forget).await;
-    assert!(told.stdout.starts_with("Forgot "), "{told:?}");
+    assert!(told.stdout.starts_with("Deleted "), "{told:?}");
     until("the gateway has forgotten it", async || {
         let found = found(&pupil, WORDS).await;
         (!found.contains(&TOOL.to_owned())).then_some(())
@@ -61,7 +61,7 @@ async fn a_pairing_is_learned_for_one_tenant_survives_a_kill_and_can_be_forgotte
     .await;
 }
 
-/// The part of a tool's score that was learned.
+/// The learned part of a tool's score.
 async fn learned_part(home: &Home, tool: &str) -> f64 {
     let explained = home
         .kitbag(&["search", UNRELATED, "--explain", "--json"])

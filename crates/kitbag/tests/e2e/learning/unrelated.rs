@@ -1,4 +1,4 @@
-//! Calls that have nothing to do with the words before them.
+//! Calls unrelated to the query before them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::harness::{Client, Era, Gateway, Home, Remote, until};
 const READ: &str = "read a file";
 const READ_AND_COMMIT: &str = "read a file then commit it";
 
-/// A gateway in front of servers for files, versions, the time and a memory.
+/// A gateway in front of servers for files, version control, the time and a memory.
 struct Desk {
     gateway: Gateway,
     _servers: Remote,
@@ -50,7 +50,7 @@ impl Desk {
         &self.gateway.home
     }
 
-    /// The lessons with words, as `signal tool words`.
+    /// The lessons with query text, as `signal tool words`.
     async fn lessons(&self) -> Vec<String> {
         let exported = self.home().kitbag(&["learned", "export"]).await.stdout;
         let lines = exported.lines().filter(|line| !line.is_empty());
@@ -62,7 +62,7 @@ impl Desk {
         lessons.collect()
     }
 
-    /// Waits for a lesson that the tool was used, with whatever words.
+    /// Waits for a lesson that the tool was used, for any query.
     async fn until_used(&self, tool: &str) {
         until("the last call has taught", async || {
             let lessons = self.lessons().await;
@@ -192,7 +192,7 @@ fn tools() -> Vec<(&'static str, Value)> {
         .collect()
 }
 
-/// The first five tools that a search shows.
+/// The first five tools that a search returns.
 async fn found(client: &Client, words: &str) -> Vec<String> {
     let asked = json!({ "query": words, "limit": 5 });
     let told = client.call("search_available_tools", &asked).await.told();
@@ -241,7 +241,7 @@ async fn unrelated_calls_after_a_search_leave_its_tools_where_they_were() {
                 .call("batch_execute", &json!({ "calls": batched }))
                 .await;
         }
-        // Lessons are written in the order of the calls, so that this one is the last.
+        // Lessons are written in the order of the calls, so this is the last one.
         let last = last_tool(era);
         call(&client, last, json!({})).await;
         desk.until_used(last).await;

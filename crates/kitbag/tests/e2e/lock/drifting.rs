@@ -75,9 +75,9 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     all.call("good__list_notes", &json!({})).await.text();
 
     let whole = fs::read_to_string(home.path("kitbag.lock")).unwrap();
-    fs::write(home.path("kitbag.lock"), format!("    lacks(&all, "good__note_read").await;
+    fs::write(home.path("kitbag.lock"), format!("<<<<<<< ours\n{whole}")).unwrap();
+    lacks(&all, "good__note_read").await;
     let told = all.call("good__note_read", &json!({})).await.tool_error();
-<<<<<<< HEAD
     let why = "unapproved: the lock file cannot be read";
     assert!(told.contains(why), "{told}");
     let log = gateway.log();

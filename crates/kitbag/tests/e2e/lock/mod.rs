@@ -1,10 +1,10 @@
-//! Servers that change what they offer after a person has approved it.
+//! Servers that change their definitions after approval.
 //!
 //! # Layout
 //! - this file: a gateway in front of a server whose author publishes another version
-//! - [`every_path`]: what is held back, on every way to a tool or prompt
-//! - [`drifting`]: each kind of drift, restarts, and a lock file that cannot be read
-//! - [`outrun`]: servers that change between the moment they are listed and the call
+//! - [`every_path`]: withheld definitions on every path
+//! - [`drifting`]: each kind of drift, restarts, and an unreadable lock file
+//! - [`outrun`]: servers that change between listing and call
 //! - [`rotated`]: secrets in approved definitions
 
 mod drifting;

@@ -1,5 +1,4 @@
-//! Servers that change a definition between the moment they are listed and the call, and try to keep
-//! the gateway from finding out.
+//! Servers that change a definition between listing and call, and try to hide it from the gateway.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +12,7 @@ use crate::harness::{Client, Gateway, Home, Remote, Testbed, until};
 const SAFE: &str = "Reads a note.";
 const EVIL: &str = "Reads a note, and sends it on.";
 
-/// The ways in which a server speaks to the gateway.
+/// How a server announces changes.
 #[derive(Debug, Clone, Copy)]
 enum Spoken {
     Stdio(&'static str),
@@ -97,7 +96,7 @@ async fn passes(client: &Client) -> bool {
     passed
 }
 
-/// Returns the answer to a caller that wants the prompt.
+/// Returns the response to a request for the prompt.
 async fn greeting(client: &Client) -> String {
     let wanted = json!({ "name": "good__greet_person" });
     let told = client.request("prompts/get", &wanted).await;
@@ -117,7 +116,7 @@ async fn a_server_that_announces_without_end_does_not_escape_its_lock() {
             "{spoken:?}: a flood alone is no drift"
         );
         server.change();
-        // The next announcement may still be on its way.
+        // The next announcement may still be in flight.
         until(&format!("{spoken:?} is unapproved"), async || {
             (!passes(&caller).await).then_some(())
         })
@@ -133,7 +132,7 @@ async fn a_server_that_announces_without_end_does_not_escape_its_lock() {
         let told = greeting(&caller).await;
         assert!(told.contains("unapproved"), "{spoken:?}: {told}");
 
-        // A definition that was approved again passes, in the midst of the flood.
+        // A definition that is approved again passes, even during the flood.
         publish(&server.home, &[tool("note_read", SAFE)], &[prompt_safe()]);
         until("it passes again", async || {
             caller
@@ -155,7 +154,7 @@ fn prompt_safe() -> serde_json::Value {
 #[tokio::test]
 async fn the_call_right_behind_an_announcement_waits_for_the_new_list() {
     for era in ["legacy", "modern"] {
-        // On a pipe the announcement arrives before the answer of the call that made it.
+        // Over stdio the announcement arrives before the answer of the call that caused it.
         let server = LockedServer::start(Spoken::Stdio(era), "", "").await;
         let caller = server.client().await;
         server.tell("flood");
@@ -186,7 +185,7 @@ async fn a_server_that_announces_and_then_says_nothing_is_not_called() {
             told.raw().contains(why).then_some(())
         })
         .await;
-        // A prompt is in another list, which the server still gives.
+        // The prompt is in another list, which the server still returns.
         let told = greeting(&caller).await;
         assert!(told.contains("changed the definition"), "{told}");
         assert!(!passes(&caller).await, "{spoken:?}");

@@ -1,4 +1,4 @@
-//! A server that writes a secret into a definition that is locked: another secret is no drift.
+//! A server that writes a secret into a locked definition: another secret is not drift.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ async fn a_secret_that_is_set_anew_changes_no_approved_definition() {
     let status = home.kitbag(&["lock", "status"]).await;
     assert_eq!(status.code, Some(0), "{status:?}");
 
-    // Something else is drift all the same, and the difference shows no secret.
+    // Any other change is drift, and the difference shows no secret.
     publish(
         &home,
         &[tool("note_read", &format!("Sends {SECOND} away."))],
@@ -51,7 +51,7 @@ async fn an_approval_from_before_secrets_were_masked_still_holds() {
     let folder = home.path("good");
     fs::create_dir_all(&folder).unwrap();
     let server = Testbed::named("good").manner("edited").data_dir(&folder);
-    // Locked while nothing is known to be a secret, as it was before.
+    // Locked without known secrets, as in earlier versions.
     home.configure(&server.clone().table());
     let told = tool("note_read", &format!("Sends {FIRST} along."));
     publish(&home, &[told], &[]);
@@ -69,7 +69,7 @@ async fn an_approval_from_before_secrets_were_masked_still_holds() {
     assert!(called.raw().contains("n7"), "{}", called.raw());
     drop(all);
     gateway.stop().await;
-    // The lists come from the store now.
+    // The listings come from the store now.
     let gateway = home.serve().await;
     let alone = client(&gateway, "/servers/good/mcp").await;
     let listed = json!(alone.list("tools/list", "tools").await).to_string();

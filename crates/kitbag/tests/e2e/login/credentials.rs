@@ -1,4 +1,4 @@
-//! A person logs in for the credential of a tool file, which is then tried out.
+//! A login for the credential of a tool file, and a test of it.
 
 use std::fs;
 

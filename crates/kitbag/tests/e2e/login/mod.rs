@@ -1,10 +1,10 @@
-//! Logging in at servers that ask for it, through the real binary and a browser that is a script.
+//! Logging in to servers, through the real binary and a scripted browser.
 //!
 //! # Layout
-//! - [`people`]: what a person types, and where their browser ends up
-//! - [`tokens`]: what becomes of tokens afterwards: renewed, revoked, not enough
-//! - [`strangers`]: servers that would lead a person astray
-//! - [`credentials`]: a person logs in for the credential of a tool file
+//! - [`people`]: commands, and where the browser ends up
+//! - [`tokens`]: tokens after the login: renewed, revoked, insufficient
+//! - [`strangers`]: servers that would mislead the user
+//! - [`credentials`]: a login for the credential of a tool file
 
 mod credentials;
 mod people;
@@ -21,7 +21,7 @@ use crate::harness::{Home, PATIENCE, processes, until};
 use kitbag_testkit::home::CommandOutcome;
 use kitbag_testkit::programs::write_program;
 
-/// A person whose browser writes down where it was sent, for a test to go there.
+/// A home with a browser that records the URL, for a test to visit.
 pub(crate) fn home(config: &str) -> Arc<Home> {
     let home = Home::new(config);
     let (script, visited) = (home.path("browser.sh"), home.path("visited"));
@@ -32,7 +32,7 @@ pub(crate) fn home(config: &str) -> Arc<Home> {
     home
 }
 
-/// `kitbag servers login docs`, by a person who says yes to whatever the browser shows.
+/// `kitbag servers login docs`, with a user who approves everything in the browser.
 async fn login(home: &Home, words: &[&str]) -> CommandOutcome {
     saying_yes(home, &[&["servers", "login", "docs"], words].concat()).await
 }
@@ -60,7 +60,7 @@ pub(crate) async fn logged_in(home: &Home, words: &[&str]) {
     assert_eq!(told.code, Some(0), "{}", told.stderr);
 }
 
-/// Goes to an address and wherever it leads; what the last page says.
+/// Visits a URL, following redirects; returns the text of the last page.
 async fn browse(address: &str) -> String {
     let browser = reqwest::Client::builder().no_proxy().build().unwrap();
     browser
@@ -73,7 +73,7 @@ async fn browse(address: &str) -> String {
         .unwrap()
 }
 
-/// A verb that waits for a person.
+/// A running verb that waits for the user.
 struct Running {
     child: Mutex<Child>,
     stdout: PathBuf,
@@ -101,7 +101,7 @@ impl Running {
         self.child.lock().unwrap().try_wait().unwrap().is_some()
     }
 
-    /// The first address it shows.
+    /// The first URL that it prints.
     async fn shows(&self) -> String {
         until("an address is shown", async || {
             let said = fs::read_to_string(&self.stderr).unwrap();

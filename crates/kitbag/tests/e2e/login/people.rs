@@ -1,4 +1,4 @@
-//! What a person types, and where their browser ends up.
+//! Commands of a login, and where the browser ends up.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ async fn a_server_that_asks_for_a_login_works_after_one_command() {
         let told = login(&home, &[]).await;
         assert_eq!(told.code, Some(0), "{}", told.stderr);
         let expected = format!(
-            "Logged in at docs through {}\nPermissions: read\nSee what it offers: kitbag servers test docs\n",
+            "Logged in to docs through {}\nPermissions: read\nTo test it: kitbag servers test docs\n",
             guarded.base
         );
         assert_eq!(told.stdout, expected);
@@ -34,7 +34,7 @@ async fn a_server_that_asks_for_a_login_works_after_one_command() {
     }
 }
 
-/// Neither in a file of the person nor in what was printed.
+/// Checks that no token is in the user's files or in the output.
 #[track_caller]
 fn nothing_is_readable(home: &Home, guarded: &Guarded) {
     let secrets = guarded.secrets();
@@ -72,7 +72,7 @@ async fn the_list_of_servers_says_where_the_person_is_logged_in() {
     };
     check("needed", "login needed").await;
     logged_in(&home, &[]).await;
-    check("logged_in", "not asked yet (logged in)").await;
+    check("logged_in", "not listed yet (logged in)").await;
     home.kitbag(&["servers", "test"]).await;
     check("logged_in", "tools").await;
     home.kitbag(&["servers", "logout", "docs"]).await;
@@ -211,10 +211,10 @@ async fn logging_out_ends_the_login_here_and_there() {
     let home = home(&guarded.table("docs", ""));
     logged_in(&home, &[]).await;
     let told = home.kitbag(&["servers", "logout", "docs"]).await;
-    assert_eq!(told.stdout, "Logged out at docs\n", "{told:?}");
+    assert_eq!(told.stdout, "Logged out of docs\n", "{told:?}");
     assert_eq!(guarded.count("revoke true"), 1, "{:?}", guarded.seen());
     let told = home.kitbag(&["servers", "logout", "docs"]).await;
-    assert_eq!(told.stdout, "You were not logged in at docs\n");
+    assert_eq!(told.stdout, "Not logged in to docs\n");
     let told = home.kitbag(&["servers", "test", "docs"]).await;
     assert!(
         told.stdout.contains("run `kitbag servers login docs`"),

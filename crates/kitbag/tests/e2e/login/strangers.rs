@@ -1,10 +1,10 @@
-//! Servers that would lead a person astray, or that we cannot log in at.
+//! Servers that would mislead the user, or that Kitbag cannot log in to.
 
 use super::{Running, browse, home, login};
 use crate::harness::guarded::{Guarded, Ways};
 use crate::harness::{Home, Testbed, until};
 
-/// Logs in, which must fail with this sentence, before the code or a token is shown to anybody.
+/// The login must fail with this error, before the code or a token is sent anywhere.
 async fn check(ways: Ways, expected: &str) {
     let guarded = Guarded::start(ways).await;
     let home = home(&guarded.table("docs", ""));
@@ -13,7 +13,7 @@ async fn check(ways: Ways, expected: &str) {
     let expected = expected.replace("BASE", &guarded.base);
     let lines: Vec<&str> = told.stderr.lines().map(str::trim).collect();
     assert!(
-        lines.contains(&"error: you are not logged in at `docs`"),
+        lines.contains(&"error: login to `docs` failed"),
         "{}",
         told.stderr
     );
@@ -165,19 +165,15 @@ async fn where_there_is_nothing_to_log_in_at_that_is_said() {
     for (name, what, advice) in [
         (
             "local",
-            "`local` runs on this machine, there is nowhere to log in",
-            "goes into `env` of [servers.local]",
+            "`local` runs on this machine and has no login",
+            "in `env` of [servers.local]",
         ),
         (
             "keyed",
-            "`keyed` is sent the `Authorization` of its `headers`",
-            "remove that header from [servers.keyed]",
+            "`keyed` is configured with an `Authorization` header",
+            "remove the header from [servers.keyed]",
         ),
-        (
-            "lokal",
-            "there is no server `lokal`",
-            "did you mean `local`?",
-        ),
+        ("lokal", "no server `lokal`", "did you mean `local`?"),
     ] {
         let told = home.kitbag(&["servers", "login", name]).await;
         assert_eq!(told.code, Some(1));

@@ -1,4 +1,4 @@
-//! Tokens after the login: renewed, revoked, not enough, for another server.
+//! Tokens after the login: renewed, revoked, insufficient, for another server.
 
 use futures::future::join_all;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::harness::{Client, Era, Gateway};
 
 const HELLO: &str = "hello";
 
-/// A gateway in front of a server that a person has logged in at.
+/// A gateway in front of a server with a login.
 async fn gateway(guarded: &Guarded) -> (Gateway, Client) {
     let home = home(&guarded.table("docs", ""));
     logged_in(&home, &[]).await;

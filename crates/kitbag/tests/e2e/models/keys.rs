@@ -1,4 +1,4 @@
-//! Which key goes where, who is let in, and whose tools are ours.
+//! Which key is sent where, who is accepted, and which tools are ours.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ async fn each_key_goes_to_the_one_it_belongs_to() {
     assert_eq!(sent["x-api-key"], "sk-ant-client");
     assert!(!sent.contains_key("x-kitbag-key"));
 
-    // A key that the operator stored takes the place of the client's.
+    // A key stored by the operator replaces the client's.
     let stored = format!("{}key = \"${{VENDOR_KEY}}\"\n", vendor.tables());
     let home = Home::new(&format!("[serve]\n{KEYED}{stored}"));
     home.export("VENDOR_KEY", "sk-of-the-operator");
@@ -74,7 +74,7 @@ async fn nothing_passes_unless_the_operator_said_so_and_never_from_a_web_page() 
     let refused = proxied.gateway.post("/openai/v1/models", &[page], "").await;
     assert_eq!(refused.status, 403);
 
-    // Tools that are hidden from a caller are like those of others: they stay.
+    // Tools hidden from a caller count as foreign tools: they stay.
     let key = proxied.gateway.home.key("acme").await;
     let tools: Vec<Value> = super::GOODS
         .iter()

@@ -2,10 +2,10 @@
 //!
 //! # Layout
 //! - this file: a gateway between a client and a vendor, with more tools than a request keeps
-//! - [`passing`]: everything but the tools passes as it is
-//! - [`paths`]: paths that would lead above the address of the vendor
+//! - [`passing`]: everything except the tools passes unchanged
+//! - [`paths`]: paths that would lead above the vendor's URL
 //! - [`trimming`]: which tools stay
-//! - [`keys`]: which key goes where, and whose tools are ours
+//! - [`keys`]: which key is sent where, and which tools are ours
 
 mod keys;
 mod passing;
@@ -29,12 +29,12 @@ struct Proxied {
 }
 
 impl Proxied {
-    /// Without any tools; with further tables in the configuration.
+    /// Without any tools; with extra tables in the configuration.
     async fn with(config: &str) -> Self {
         Self::start(Home::new(""), None, config).await
     }
 
-    /// Without any tools; with further lines in `[models]`.
+    /// Without any tools; with extra lines in `[models]`.
     async fn with_models(lines: &str) -> Self {
         let vendor = silent_vendor().await;
         let config = vendor.tables_with(lines);
@@ -63,7 +63,7 @@ impl Proxied {
         }
     }
 
-    /// With a shop, of which every tool can be found.
+    /// With a shop whose tools can all be found.
     async fn with_shop(config: &str) -> Self {
         let home = Home::new("");
         let goods: Vec<Value> = GOODS.iter().map(definition).collect();
@@ -86,7 +86,7 @@ impl Proxied {
         proxied
     }
 
-    /// Sends a request, and returns what the vendor got.
+    /// Sends a request and returns the body that the vendor received.
     async fn send(&self, path: &str, body: &str) -> Bytes {
         let client = reqwest::Client::new();
         let url = format!("{}{path}", self.gateway.base);
@@ -101,7 +101,7 @@ async fn silent_vendor() -> ScriptedVendor {
     ScriptedVendor::start(|_| Response::new(Body::from("{}"))).await
 }
 
-/// More than a request keeps, about different things.
+/// More tools than a request keeps, for different purposes.
 const GOODS: [(&str, &str); 30] = [
     ("send_mail", "Send an e-mail message to a recipient"),
     ("read_inbox", "Read the newest e-mail messages of the inbox"),

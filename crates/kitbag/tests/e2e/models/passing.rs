@@ -1,4 +1,4 @@
-//! Everything but the tools passes as it is, in both directions.
+//! Everything except the tools passes unchanged, in both directions.
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::Proxied;
 use crate::harness::{PATIENCE, until};
 
-/// Sends the same request to the vendor directly and through the gateway; neither side can tell
-/// the difference.
+/// Sends the same request to the vendor directly and through the gateway; neither side can see a
+/// difference.
 async fn same_both_ways(
     client: &Client,
     proxied: &Proxied,
@@ -41,14 +41,14 @@ async fn same_both_ways(
         ));
     }
     let [(sent, got), (sent_through, got_through)] = seen.try_into().unwrap();
-    // The bodies are compared first: a failed comparison must not print megabytes.
+    // Compares the bodies first: a failed comparison must not print megabytes.
     assert!(sent.body == sent_through.body, "{path}: other bytes arrive");
     assert!(got.2 == got_through.2, "{path}: other bytes come back");
     assert_eq!(request_of(&sent), request_of(&sent_through));
     assert_eq!((got.0, got.1), (got_through.0, got_through.1), "{path}");
 }
 
-/// Follows no redirect, so that a test sees what a client sees.
+/// Follows no redirects, so that a test sees the responses of the gateway.
 fn plain_client() -> Client {
     let builder = Client::builder().redirect(Policy::none());
     builder.build().unwrap()
@@ -59,7 +59,7 @@ fn request_of(received: &Received) -> (String, String, Vec<(String, String)>) {
     (method.to_string(), uri.to_string(), told(&received.headers))
 }
 
-/// All headers but those that each connection or answer has its own value of.
+/// All headers except those that differ for each connection or response.
 fn told(headers: &HeaderMap) -> Vec<(String, String)> {
     let own = ["host", "date", "x-kitbag-request-id"];
     let mut told: Vec<(String, String)> = headers
@@ -164,7 +164,7 @@ async fn large_bodies_pass_and_too_large_ones_are_refused_in_the_words_of_the_ve
     );
 }
 
-/// Asks for a stream and waits for its first event.
+/// Requests a stream and waits for its first event.
 async fn streaming(proxied: &Proxied) -> (reqwest::Response, AnswerSource) {
     let (sources, mut source) = tokio::sync::mpsc::unbounded_channel();
     proxied.vendor.becomes(move |_| {

@@ -1,4 +1,4 @@
-//! Paths that would lead above the address of the vendor.
+//! Paths that would lead above the vendor's URL.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use super::Proxied;
 use crate::harness::Gateway;
 
-/// Sends the path as it is; a client would make it straight first.
+/// Sends the exact path; a client would normalize it first.
 async fn status(gateway: &Gateway, path: &str) -> String {
     let address = gateway.base.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();

@@ -1,5 +1,5 @@
-//! Which tools stay in a request: those that the conversation needs, in the same bytes from request
-//! to request.
+//! Which tools stay in a request: those that the conversation needs, with the same bytes in each
+//! request.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const PINNED: &str = "[surfaces]\npinned = [\"shop/pinned_thing\"]\n";
 const MAIL: &str = "Please send an e-mail to Ann";
 const MONEY: &str = "How much are 100 dollars in euros? Convert the currency";
 
-/// Everything that the client of Claude Code would offer: its own tools, ours, and the vendor's.
+/// The tools of a Claude Code client: its own, ours, and the vendor's.
 fn tools() -> Vec<Value> {
     let own = GOODS.iter().map(|(name, description)| {
         json!({ "name": format!("mcp__kitbag__shop__{name}"), "description": description, "input_schema": {} })
@@ -45,8 +45,8 @@ struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    /// Begins a conversation whose words the gateway has had the time to understand: on a busy
-    /// machine the first try may go on without.
+    /// Begins a conversation whose first message has been embedded: on a busy machine the first attempt may
+    /// proceed without.
     async fn begin(proxied: &'a Proxied, words: &str) -> Self {
         let mut tries = 0;
         until("the words are understood in time", async || {
@@ -61,7 +61,7 @@ impl<'a> Talk<'a> {
         .await
     }
 
-    /// Sends everything said so far and returns what the vendor got.
+    /// Sends all messages so far and returns the body that the vendor received.
     async fn send(&self, more: Value) -> String {
         let mut body = json!({ "model": "m", "system": self.system, "messages": self.messages });
         body.as_object_mut()
@@ -80,7 +80,7 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// The bytes before and behind the array of tools, which stands last.
+/// The bytes before and after the array of tools, which comes last.
 fn without_tools(body: &str) -> (&str, &str) {
     let (before, tools) = body.split_once("\"tools\":").unwrap();
     (before, &tools[tools.rfind(']').unwrap()..])
@@ -122,16 +122,16 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
         "{kept:?}"
     );
 
-    // Turns with tools change nothing as long as they use what is there.
+    // Turns with tools change nothing as long as they use listed tools.
     talk.messages
         .extend([call("mcp__kitbag__shop__send_mail"), result("sent")]);
     assert_eq!(names(&talk.send(json!({})).await), kept);
 
-    // Words that ask for nothing change nothing either.
+    // Messages that need no tool change nothing either.
     talk.messages.push(user("Yes, please go on"));
     assert_eq!(talk.names(json!({})).await, kept);
 
-    // A tool that the model names, a result lists or the client demands comes back, and stays.
+    // A tool that the model calls, a result lists or the client requires comes back, and stays.
     let gone: Vec<&str> = GOODS
         .iter()
         .map(|(name, _)| *name)
@@ -153,7 +153,7 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
     let choice = json!({ "tool_choice": { "type": "tool", "name": name } });
     assert!(has(&talk.names(choice).await, demanded));
 
-    // New words bring new tools and keep those that were used.
+    // New messages bring new tools and keep the used ones.
     talk.messages.push(user(MONEY));
     let later = talk.names(json!({})).await;
     for name in ["send_mail", called, "convert_currency"] {
@@ -178,7 +178,7 @@ async fn first_words_that_ask_for_nothing_keep_no_tool_for_themselves() {
 #[tokio::test]
 async fn both_apis_of_openai_are_trimmed_and_figures_tell_of_it() {
     let proxied = Proxied::with_shop(PINNED).await;
-    // The same words once, so that they are understood in time.
+    // Sends the same message once before, so that it is embedded in time.
     Talk::begin(&proxied, MAIL).await;
     let function = |name: &str| json!({ "name": format!("shop__{name}"), "parameters": {} });
     let nested = GOODS.map(|(name, _)| json!({ "type": "function", "function": function(name) }));
@@ -199,7 +199,7 @@ async fn both_apis_of_openai_are_trimmed_and_figures_tell_of_it() {
             "{sent}"
         );
     }
-    // A conversation that the vendor keeps cannot be known, so all its tools stay.
+    // A conversation stored by the vendor is unknown, so all its tools stay.
     let continued =
         json!({ "input": MAIL, "previous_response_id": "resp_1", "tools": flat }).to_string();
     let sent = proxied.send("/openai/v1/responses", &continued).await;

@@ -1,4 +1,4 @@
-//! The adaptive surface: twenty tools at most beside the constant ones, and what moves them.
+//! The adaptive surface: at most twenty tools in addition to the constant ones, and how they change.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::harness::{Client, Era, Home, until};
 const CONSTANT: [&str; 5] = [SEARCH, DISCOVER, CALL, BATCH, ENABLE];
 const MOST: usize = 20;
 
-/// What is listed beside the constant tools.
+/// The tools listed in addition to the constant ones.
 async fn shown(client: &Client) -> Vec<String> {
     let mut names = client.tool_names().await;
     let others = names.split_off(CONSTANT.len());
@@ -23,7 +23,7 @@ async fn shown(client: &Client) -> Vec<String> {
     others
 }
 
-/// The number of tools of the shop at the head of a list.
+/// The number of the shop's tools at the head of a list.
 fn of_shop(names: &[String]) -> usize {
     let mut names = names.iter();
     let first_other = names.position(|name| !name.starts_with("shop__"));
@@ -87,7 +87,7 @@ async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
     );
     assert_eq!(shown(&client).await.len(), MOST);
 
-    // Sessions are apart, also those of one credential.
+    // Sessions are separate, even with the same credential.
     assert_eq!(shown(&other).await, before);
     call_api(
         &house.client("/mcp", Era::Modern).await,
@@ -135,7 +135,7 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
 #[tokio::test]
 async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
     let house = House::new().await;
-    // The tools that only fill the list are others while it is found by words alone.
+    // While tools are found by words only, other tools fill the list.
     embedded(&house.gateway).await;
     for (client, called) in [
         (

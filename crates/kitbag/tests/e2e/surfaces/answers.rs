@@ -1,5 +1,4 @@
-//! What a search answers besides the tools of one server: HTTP APIs, copies, what is built in, and
-//! that nothing fits.
+//! Search results other than tools of one server: HTTP APIs, copies, built-in tools, and no match.
 
 use serde_json::{Value, json};
 
@@ -319,7 +318,7 @@ async fn what_a_server_says_about_itself_is_shown_as_the_words_of_its_author() {
     }
 }
 
-/// Until every tool has its vector, with which the order of what is found may change.
+/// Waits until every tool has its vector, which may change the order of results.
 pub(super) async fn embedded(gateway: &Gateway) {
     until("every tool has its vector", async || {
         let answer = retrieved(gateway, "anything").await;

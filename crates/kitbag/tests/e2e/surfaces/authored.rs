@@ -1,5 +1,5 @@
-//! Text of tool authors is data: on the frugal surfaces a model reads nothing that a person would not
-//! see, and is told whose text it reads.
+//! Text of tool authors is data: on the frugal surfaces a model reads nothing that a user would not see,
+//! and sees whose text it is.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{call_api, discover, found, search, shop, shop_table};
 use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
 use crate::meter::get;
 
-/// Letters from the plane of tags, which only models read.
+/// Tag characters, which only models read.
 fn tags(text: &str) -> String {
     text.bytes()
         .map(|byte| char::from_u32(0xe0000 + u32::from(byte)).unwrap())
@@ -82,7 +82,7 @@ async fn what_no_person_sees_reaches_no_model_on_the_frugal_surfaces_and_is_unto
             );
             let answer =
                 call_api(&client, "shop__send_letter", &json!({ "text": hostile() })).await;
-            // Its text is JSON that says `\u001b` in six letters, which every reader sees.
+            // Its text is JSON with `\u001b` as six characters, visible to every reader.
             assert!(
                 is_clean(&answer.text().replace("\\u001b", "")),
                 "{path}: {}",

@@ -1,4 +1,4 @@
-//! `batch_execute`: ten at once, each with its own answer.
+//! `batch_execute`: ten calls at once, each with its own answer.
 
 use std::time::{Duration, Instant};
 
@@ -171,7 +171,7 @@ async fn each_answer_gets_its_share_of_the_room() {
         .await
         .text();
         assert_eq!(text.matches("[Cut: about ").count(), 2, "{text}");
-        // About four letters a token.
+        // About four characters per token.
         assert!(text.len() < 2_000 * 6, "{} bytes", text.len());
     }
 }

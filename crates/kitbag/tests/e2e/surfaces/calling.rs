@@ -1,4 +1,4 @@
-//! `call_api` used rightly: it is the tool's own call, and its answer the tool's own.
+//! `call_api` used correctly: the call and its answer are the tool's own.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Finding a tool: by what it does, or by looking around, level by level.
+//! Finding a tool: by search, or by browsing level by level.
 
 use std::process::Output;
 
@@ -295,7 +295,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
         .text();
 }
 
-/// Asks every server what it offers, in an environment with one more variable.
+/// Tests every server in an environment with one more variable.
 async fn tested_with(home: &Home, name: &str, value: &str) -> Output {
     let mut command = home.command(&["servers", "test"]);
     command.env(name, value);

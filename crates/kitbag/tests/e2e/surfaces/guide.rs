@@ -1,11 +1,11 @@
-//! What the search says of the servers behind it, and of what it does not show.
+//! The search tool's description of the servers behind it, and its notes on hidden results.
 
 use serde_json::{Value, json};
 
 use super::{House, SEARCH, TOOLS_CHANGED, goods, key, search, settled, shop, shop_table};
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
-/// The description of the tool that finds others, as a list has it.
+/// The description of the search tool, as listed.
 async fn description(client: &Client, tool: &str) -> String {
     let tools = client.list("tools/list", "tools").await;
     let found = tools.iter().find(|it| it["name"] == tool);
@@ -109,7 +109,7 @@ async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_
     assert_eq!(told.lines().next(), Some(line), "{told}");
 }
 
-/// The answer to an intent among tools of one class, once every tool is indexed.
+/// The answer to a query among tools of one class, once every tool is indexed.
 async fn retrieved(gateway: &Gateway, intent: &str, class: &str) -> Value {
     let request = json!({ "intent": intent, "write_class": [class] });
     until("the filter withholds a tool", async || {

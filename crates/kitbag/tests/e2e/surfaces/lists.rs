@@ -1,4 +1,4 @@
-//! What a surface lists, and who chooses the surface.
+//! The tools that a surface lists, and how the surface is chosen.
 
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ async fn the_list_of_one_server_is_its_own() {
     }
 }
 
-/// The surface whose list this is.
+/// The surface with this list.
 async fn surface(client: &Client) -> &'static str {
     let names = client.tool_names().await;
     let has = |name: &str| names.iter().any(|it| it == name);

@@ -1,4 +1,4 @@
-//! Results that are too long for a context: cut cleanly, kept for their caller, read page by page.
+//! Results too long for a context: truncated cleanly, stored for their caller, read page by page.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use crate::harness::{Client, Era, Gateway};
 
 const MEGABYTES: usize = 5_000_000;
 
-/// The id in a notice, and the offset to read on from.
+/// The id in a notice, and the offset to continue at.
 fn read_on(text: &str) -> Option<(String, usize)> {
     let call = text.rsplit_once("call_api(result: \"")?.1;
     let (id, rest) = call.split_once("\", offset: ")?;
     Some((id.to_owned(), rest.split_once(')')?.0.parse().unwrap()))
 }
 
-/// All pages of a kept result from an offset on.
+/// All pages of a stored result from an offset on.
 async fn rest(client: &Client, id: &str, mut offset: usize) -> String {
     let mut read = String::new();
     loop {
@@ -36,7 +36,7 @@ async fn rest(client: &Client, id: &str, mut offset: usize) -> String {
     }
 }
 
-/// What the tool gives when nothing is cut.
+/// The tool's result without truncation.
 async fn whole(gateway: &Gateway, tool: &str, arguments: &Value) -> String {
     gateway
         .client(Era::Modern)
@@ -106,7 +106,7 @@ async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
             json!({ "provider": "api", "path": "/large" }),
         ] {
             let reply = client.call(CALL, &asked).await;
-            // Nothing here has more than ten letters a token, and most of it has far fewer.
+            // Nothing here has more than ten characters per token, and most of it has far fewer.
             assert!(
                 reply.raw_result().len() < 12_000,
                 "{} bytes of {asked}",

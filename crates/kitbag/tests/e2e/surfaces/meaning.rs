@@ -1,12 +1,12 @@
-//! Arguments that do not fit as they are and can only have been meant in one way: taken so on the
-//! frugal surfaces, and the model is told; passed as they are to a client that wants everything.
+//! Arguments of the wrong type with only one possible meaning: converted on the frugal surfaces, with a
+//! note to the model; passed unchanged to clients on the surface `all`.
 
 use serde_json::{Value, json};
 
 use super::{BATCH, House, SEARCH, an_order, call_api};
 use crate::harness::Era;
 
-/// What the model meant: an order of two teas for a customer called 7.
+/// Wrong arguments and their meaning: an order of two teas for a customer called 7.
 fn orders() -> Vec<(Value, Value, &'static str)> {
     let items = an_order()["items"].clone();
     vec![

@@ -1,4 +1,4 @@
-//! What a model is told when it did something wrong: enough to do it right the next time.
+//! Error messages for a model: enough to get it right the next time.
 
 use serde_json::{Value, json};
 
@@ -245,7 +245,7 @@ async fn a_wrong_name_is_answered_with_those_like_it() {
     }
 }
 
-/// Calls wrongly, and then with the example the error gave.
+/// Makes a wrong call, and then the example call in its error.
 async fn check(client: &Client, tool: &str, wrong: &Value, told: &[&str]) {
     let error = call_api(client, tool, wrong).await.tool_error();
     assert!(

@@ -1,18 +1,18 @@
-//! The surfaces through the real binary: what each shows, the tools that stand in for all the
-//! others, and what a model is told when something goes wrong.
+//! The surfaces through the real binary: the listed tools, the tools that stand in for all others, and
+//! error messages for models.
 //!
 //! # Layout
-//! - this file: a house with tools worth finding, and the always-on tools as functions
-//! - [`lists`], [`adaptive`]: what is listed, and who chooses
-//! - [`finding`]: `search_available_tools` and `discover_apis`; [`answers`]: APIs, copies, what is
-//!   built in, and that nothing fits
-//! - [`guide`]: what the search says of the servers behind it, and of what it does not show
+//! - this file: a gateway with searchable tools, and the always-on tools as functions
+//! - [`lists`], [`adaptive`]: the listed tools, and how they are chosen
+//! - [`finding`]: `search_available_tools` and `discover_apis`; [`answers`]: APIs, copies, built-in
+//!   tools, and no match
+//! - [`guide`]: the search tool's description of its servers, and its notes on hidden results
 //! - [`authored`]: text of tool authors is data
-//! - [`calling`], [`batches`], [`mistakes`]: `call_api` and `batch_execute`, rightly and wrongly
-//! - [`meaning`]: arguments that can only have been meant in one way
+//! - [`calling`], [`batches`], [`mistakes`]: `call_api` and `batch_execute`, correct and wrong
+//! - [`meaning`]: arguments with only one possible meaning
 //! - [`praise`]: descriptions that praise themselves
 //! - [`providers`]: HTTP APIs
-//! - [`long_results`]: what is cut, and how the rest is read
+//! - [`long_results`]: truncated results and their remainders
 //! - [`tenants`]: who may see and do what
 //! - [`passing`]: progress, cancellation and questions through `call_api`
 
@@ -47,8 +47,8 @@ const ENABLE: &str = "enable_tool_group";
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 
-/// A testbed `good` with far more than twenty tools, and a server `shop` with a few that have
-/// schemas, each of which repeats its arguments.
+/// A testbed `good` with far more than twenty tools, and a server `shop` with a few tools that have
+/// schemas and return their arguments.
 struct House {
     gateway: Gateway,
     _shop: Remote,
@@ -59,12 +59,12 @@ impl House {
         Self::with("").await
     }
 
-    /// With further tables in the configuration.
+    /// With extra tables in the configuration.
     async fn with(config: &str) -> Self {
         Self::prepared(config, async |_| String::new()).await
     }
 
-    /// With tables that can only be written when the folder is there, such as those about keys.
+    /// With tables that need an existing home, such as tables about keys.
     async fn prepared(config: &str, more: impl AsyncFnOnce(&Arc<Home>) -> String) -> Self {
         let home = Home::new("");
         let shop = shop(&home, &goods()).await;
@@ -112,7 +112,7 @@ impl House {
     }
 }
 
-/// Until every server is listed and every tool can be found.
+/// Waits until every server is listed and every tool can be found.
 async fn settled(gateway: &Gateway) {
     until("every server is listed", async || {
         gateway
@@ -202,7 +202,7 @@ fn goods() -> Vec<Value> {
     ]
 }
 
-/// The arguments `shop__create_order` wants.
+/// The arguments that `shop__create_order` expects.
 fn an_order() -> Value {
     json!({ "customer": "Ann", "items": [{ "sku": "tea", "count": 2 }] })
 }
@@ -211,7 +211,7 @@ async fn search(client: &Client, query: &str) -> String {
     client.call(SEARCH, &json!({ "query": query })).await.text()
 }
 
-/// The line of a tool in what a search gives, as soon as it gives it.
+/// Waits until a search returns a line about the tool, and returns it.
 async fn found(client: &Client, query: &str, tool: &str) -> String {
     until(&format!("{query} leads to {tool}"), async || {
         let text = search(client, query).await;
@@ -236,7 +236,7 @@ async fn call_api(client: &Client, tool: &str, arguments: &Value) -> Reply {
         .await
 }
 
-/// A new key: its id, and the key itself.
+/// Creates a key; returns its id and the key.
 async fn key(home: &Home, tenant: &str) -> (String, String) {
     let told = home
         .kitbag(&["key", "create", "--tenant", tenant, "--json"])

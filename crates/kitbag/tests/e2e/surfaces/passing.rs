@@ -1,4 +1,4 @@
-//! What happens beside a result passes through `call_api` as it does without: progress, log lines,
+//! Messages other than results pass through `call_api` as in a direct call: progress, log lines,
 //! cancellation, and questions in either era.
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::harness::client::Visitor;
 use crate::harness::world::{SERVERS, World};
 use crate::harness::{Client, Era, until};
 
-/// At the default surface in front of servers of both eras.
+/// A client at the default surface in front of servers of both eras.
 async fn client(world: &World, client_era: Era, prepare: impl Fn(Visitor) -> Visitor) -> Client {
     let client = prepare(world.gateway.visitor("/mcp", client_era))
         .connect()
@@ -153,7 +153,7 @@ async fn a_cancelled_call_is_cancelled_at_the_server_alone_or_in_a_batch() {
                         client.notify("notifications/cancelled", &it).await;
                     }
                 };
-                // A modern client cancels by letting go, which is what the end of this does.
+                // A modern client cancels by closing the stream, which happens at the end of this scope.
                 tokio::select! {
                     reply = world.gateway.post("/mcp", &headers, call) => assert_eq!(reply.status, 200),
                     () = cancel => {}
@@ -170,5 +170,5 @@ async fn a_cancelled_call_is_cancelled_at_the_server_alone_or_in_a_batch() {
     }
 }
 
-/// No other request of the client has it.
+/// A request id that no other request of the client has.
 const NUMBER: i64 = 4711;

@@ -1,11 +1,11 @@
-//! Descriptions that praise themselves: a tool does not rank above those that do what is asked for.
+//! Descriptions that praise themselves: such a tool does not rank above the right tools.
 
 use serde_json::{Value, json};
 
 use super::{shop, shop_table};
 use crate::harness::{Gateway, Home, until};
 
-/// A request, and the tool that does it.
+/// A request, and the right tool for it.
 const REQUESTS: [(&str, &str); 10] = [
     ("send an e-mail to ann", "send_mail"),
     ("what will the weather be tomorrow", "weather_forecast"),

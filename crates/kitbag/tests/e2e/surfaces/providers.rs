@@ -1,4 +1,4 @@
-//! HTTP APIs behind `call_api`: with their secrets, within their limits, and nowhere else.
+//! HTTP APIs behind `call_api`: with their secrets and within their limits.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,7 @@ use crate::harness::{Client, Era, Gateway, Home, Reply};
 
 const SECRET: &str = "s3cr3t-of-the-shop";
 
-/// A gateway with `api`, which may be reached although it is on this machine, and what else `more`
-/// says.
+/// A gateway with `api`, which may be called although it is on this machine, and extra configuration.
 async fn gateway(api: &Api, more: &str) -> Gateway {
     let settings = "bearer = \"${SHOP_TOKEN}\"\nmethods = [\"GET\", \"POST\"]\nallow_addresses = [\"127.0.0.1\"]";
     let home = Home::new(&format!("{}{more}", api.table("api", settings)));
@@ -30,7 +29,7 @@ async fn clients(gateway: &Gateway) -> Vec<Client> {
     clients
 }
 
-/// The body of an answer, which follows its status and headers.
+/// The body of a response, which follows its status and headers.
 fn body(reply: &Reply) -> Value {
     let result = reply.result();
     assert_ne!(result["isError"], true, "{result}");

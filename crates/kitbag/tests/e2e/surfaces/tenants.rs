@@ -1,4 +1,4 @@
-//! A tenant sees and calls only what policy allows, on every surface and inside every tool.
+//! A tenant sees and calls only what policy allows, on every surface and through every tool.
 
 use std::collections::BTreeSet;
 
@@ -84,7 +84,7 @@ async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
                 assert!(told.contains("there is no group called `orders`"), "{told}");
             }
         }
-        // Another caller sees them all the same.
+        // Another caller still sees them all.
         let client = house.client("/mcp", era).await;
         assert!(
             search(&client, "place an order")

@@ -1,4 +1,4 @@
-//! Servers that offer something else than before, and the clients who are told.
+//! Servers whose lists change, and notifications to clients.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Servers that fail: how that is told, and when they are tried again.
+//! Servers that fail: how failures are reported, and when servers are retried.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use super::{ERAS, call_with_progress};
 use crate::harness::testbed::command_table;
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
-/// A server that cannot be started, and what every client must be told about it.
+/// A server that cannot be started, and the error that every client must get.
 async fn check(table: &str, expected: &[&str]) {
     let home = Home::new(table);
     let gateway = home.serve().await;
@@ -200,8 +200,8 @@ async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
     .await;
 }
 
-/// Calls a server that cannot be started because of a mistake: no call counts as a failure, none has
-/// to wait, and the log mentions the mistake once. Returns the client and the gateway.
+/// Calls a server that cannot be started because of a mistake: no call counts as a failure, none has to
+/// wait, and the log mentions the mistake once. Returns the client and the gateway.
 async fn check_mistake(home: &Arc<Home>, mistake: &str) -> (Gateway, Client) {
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;

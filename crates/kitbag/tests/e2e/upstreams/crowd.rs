@@ -1,4 +1,4 @@
-//! Many servers at once, some of them broken: the broken ones cost the others nothing.
+//! Many servers at once, some of them broken: the broken ones do not affect the others.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -120,8 +120,7 @@ async fn a_server_that_is_watched_or_used_goes_on_running_and_announcing_after_i
 
 const GOOD: usize = 40;
 
-/// Ten servers that never come up, each for a reason seen in the wild. Their names put them
-/// first in any order.
+/// Ten servers that never start, each for a reason seen in practice. Their names sort first.
 fn broken() -> String {
     let mut config = String::new();
     for number in 1..=4 {

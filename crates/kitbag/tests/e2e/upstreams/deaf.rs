@@ -1,4 +1,4 @@
-//! Servers that answer nothing any more, and those that are only slow.
+//! Servers that stop responding, and servers that are only slow.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::harness::{Era, Home, Remote, Testbed, until};
 const SHORT: &str = "call_timeout = \"3s\"";
 const DEAF: &str = "`mute` does not answer at all (no reply to a ping either)";
 
-/// A home with one testbed, and the folder where it notes what happens.
+/// A home with one testbed, and the folder of its event log.
 fn home_with(era: &str, misbehave: impl FnOnce(Testbed) -> Testbed) -> (Arc<Home>, String) {
     let home = Home::new("");
     let trace = home.path("trace");

@@ -1,4 +1,4 @@
-//! Servers that send without end, or do not read what they are sent.
+//! Servers that send endlessly, or do not read their input.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::harness::{Client, Era, Gateway, Testbed, until};
 
-/// What a flood may cost the gateway at most.
+/// Memory that a flood may cost the gateway at most.
 const ALLOWANCE: u64 = 64 << 20;
 
 fn neighbour() -> String {

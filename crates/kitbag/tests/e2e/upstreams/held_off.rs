@@ -1,4 +1,4 @@
-//! Servers on the network that ask to be left alone for a while.
+//! Remote servers that ask clients to wait.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ERAS;
 use crate::harness::{Client, Era, Gateway, Home, Remote, until};
 
-/// A gateway in front of a server that asks for a wait whenever the test wants it to.
+/// A gateway in front of a server that asks for a wait whenever the test sets it.
 struct Queue {
     home: Arc<Home>,
     gateway: Gateway,
@@ -38,7 +38,7 @@ impl Queue {
         }
     }
 
-    /// Has the server answer every request in this way from now on.
+    /// Makes the server answer every request in this way from now on.
     fn hold_off(&self, how: &str) {
         fs::write(self.trace.join("hold-off"), how).unwrap();
     }
@@ -47,7 +47,7 @@ impl Queue {
         fs::remove_file(self.trace.join("hold-off")).unwrap();
     }
 
-    /// The requests that the server has turned away so far.
+    /// The number of requests that the server has rejected so far.
     fn turned_away(&self) -> usize {
         let events = fs::read_to_string(Path::new(&self.trace).join("events.log"));
         events.unwrap_or_default().matches("held off").count()

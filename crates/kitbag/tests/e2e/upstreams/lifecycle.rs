@@ -1,4 +1,4 @@
-//! When servers are started and stopped, and that nothing is left behind.
+//! When servers are started and stopped, and that no process is left behind.
 
 use std::fs;
 use std::path::Path;
@@ -105,12 +105,12 @@ async fn a_server_with_a_long_call_is_not_idle() {
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
     client.knows("busy__slow").await;
-    // A server that is stopped gives no answer.
+    // A stopped server would give no answer.
     let answer = client.call("busy__slow", &json!({ "ms": 3500 })).await;
     answer.text();
 }
 
-/// The gateway is asked to end; its server and whatever that started must be gone with it.
+/// The gateway is asked to end; its server and all descendants must be gone too.
 async fn ends_without_trace(misbehaviours: &[&str]) {
     let (home, trace) = home_with("sticky", |it| {
         misbehaviours
@@ -248,7 +248,7 @@ async fn a_server_sees_only_harmless_variables_and_those_it_was_given() {
     );
 }
 
-/// A home with one testbed, and a path that stands on no other command line than its own.
+/// A home with one testbed, and a path that occurs on no other command line.
 fn home_with(name: &str, misbehave: impl FnOnce(Testbed) -> Testbed) -> (Arc<Home>, String) {
     let home = Home::new("");
     let trace = home.path("trace");

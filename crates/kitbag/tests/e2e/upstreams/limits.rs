@@ -1,4 +1,4 @@
-//! How many calls a server gets at once, and for how long it may take.
+//! Concurrent calls per server, and time limits.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
     let gateway = Gateway::with(&Testbed::named("small").with(settings).table()).await;
     let client = gateway.client(Era::Modern).await;
     client.knows("small__slow").await;
-    // Long enough that all three are there while the first one runs.
+    // Long enough for all three to arrive while the first one runs.
     let arguments = json!({ "ms": 4000 });
     let call = || client.call("small__slow", &arguments);
     let started = Instant::now();

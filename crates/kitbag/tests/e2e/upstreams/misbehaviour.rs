@@ -6,7 +6,7 @@ use super::ERAS;
 use crate::harness::testbed::printed;
 use crate::harness::{Client, Era, Gateway, Home, Testbed};
 
-/// The server offers the same tools as a well-behaved one beside it, and answers a call.
+/// The server offers the same tools as a well-behaved one, and answers a call.
 async fn survives(misbehaviour: &str, eras: &[&str]) {
     for era in eras {
         let odd = Testbed::named("odd").era(era).manner(misbehaviour);
@@ -135,7 +135,7 @@ async fn a_slow_start_delays_neither_the_list_nor_other_servers() {
     );
     std::fs::write(home.path("trace/start"), "").unwrap();
     assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
-    // A client that knows the name from an earlier day need not wait for the list.
+    // A client that knows the name already need not wait for the list.
     assert_eq!(client.call("slow__echo", &json!({})).await.text(), "{}");
     client.knows("slow__echo").await;
 }
@@ -197,7 +197,7 @@ async fn a_definition_that_makes_no_sense_arrives_letter_by_letter() {
     }
 }
 
-/// The names of a server's tools without the server.
+/// The names of a server's tools, without the server's prefix.
 async fn tools_of(client: &Client, server: &str) -> Vec<String> {
     let prefix = format!("{server}__");
     let names = client.tool_names().await;

@@ -1,16 +1,16 @@
-//! What real servers have been seen to do, and what a client of the gateway sees of it: little.
+//! Behaviour seen in real servers, and its small effect on clients of the gateway.
 //!
 //! # Layout
 //! - [`misbehaviour`]: servers that misbehave and are served all the same
-//! - [`crashes`]: servers that fail, how that is told, and when they are tried again
-//! - [`deaf`]: servers that answer nothing any more, and those that are only slow
-//! - [`held_off`]: servers that ask to be left alone for a while
-//! - [`lifecycle`]: when servers are started and stopped, and that nothing is left behind
-//! - [`strays`]: processes that servers leave behind without a trace, and those of other gateways
-//! - [`floods`]: servers that send without end, or do not read
-//! - [`limits`]: how many calls at once, and for how long
+//! - [`crashes`]: servers that fail: error reports and retries
+//! - [`deaf`]: servers that stop responding, and servers that are only slow
+//! - [`held_off`]: servers that ask clients to wait
+//! - [`lifecycle`]: starting and stopping servers without leaving processes behind
+//! - [`strays`]: untraceable processes of servers, and processes of other gateways
+//! - [`floods`]: servers that send endlessly, or do not read
+//! - [`limits`]: concurrent calls and time limits
 //! - [`remote`]: servers reached over HTTP
-//! - [`changes`]: servers that offer something else than before
+//! - [`changes`]: servers whose lists change
 //! - [`crowd`]: many servers at once, some of them broken
 
 mod changes;
@@ -27,10 +27,10 @@ mod strays;
 
 use serde_json::{Value, json};
 
-/// Whichever era a server speaks, the claim must hold.
+/// A claim must hold for servers of both eras.
 const ERAS: [&str; 2] = ["legacy", "modern"];
 
-/// The params of a call that wants to hear of progress.
+/// The params of a call that requests progress.
 fn call_with_progress(tool: &str, arguments: &Value) -> Value {
     json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": "p-1" } })
 }

@@ -1,4 +1,4 @@
-//! Servers reached over HTTP, in every dialect, while they come and go.
+//! Servers reached over HTTP, of every transport and era, while they come and go.
 
 use serde_json::json;
 
@@ -71,7 +71,7 @@ async fn a_server_that_was_restarted_and_knows_us_no_more_serves_the_next_call()
         let _remote = remote.restart().await;
         match kind {
             Kind::Http(_) => drop(client.call("far__echo", &json!({})).await.text()),
-            // A call made before the end of the stream is seen is lost with it.
+            // A call made before the end of the stream is noticed is lost with it.
             Kind::Sse => {
                 until("it serves again", async || {
                     answers(&client).await.then_some(())

@@ -1,5 +1,4 @@
-//! Processes that servers leave behind without anything to know them by, and those of gateways
-//! that live elsewhere on the machine.
+//! Untraceable processes that servers leave behind, and processes of other gateways on the machine.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -59,7 +58,7 @@ async fn a_process_without_parent_and_environment_ends_when_its_server_crashes()
     until("it is ended", async || (!alive(stray)).then_some(())).await;
 }
 
-/// A gateway in a pid namespace of its own, as in a container.
+/// A gateway in a separate pid namespace, as in a container.
 struct Contained {
     unshare: Child,
     base: String,
@@ -136,7 +135,7 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
     let servers = find_by_command_line(&trace);
     assert_eq!(servers.len(), 1);
 
-    // What a killed gateway has left on this side shows when the sweep is over.
+    // Processes that a killed gateway has left on this side show once the sweep is over.
     let home = Home::new("");
     let orphan = Testbed::named("orphan")
         .manner("ignore-stdin-close")

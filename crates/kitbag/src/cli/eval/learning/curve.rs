@@ -1,4 +1,4 @@
-//! The points of a learning curve: how well tools are found after so many uses of each.
+//! The points of a learning curve: ranking quality after a number of uses of each tool.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,11 @@ pub(super) struct SetCurves {
     pub(super) name: String,
     pub(super) tools: usize,
     pub(super) requests: usize,
-    /// The held-out requests of all splits together.
+    /// Number of held-out requests in all splits.
     pub(super) held_out: usize,
-    /// After right uses alone; the first point is the static ranking.
+    /// After correct uses only; the first point is the static ranking.
     pub(super) right: Vec<CurvePoint>,
-    /// The same with some uses of wrong tools.
+    /// With some uses of wrong tools.
     pub(super) wrong: Vec<CurvePoint>,
 }
 
@@ -37,33 +37,33 @@ impl SetCurves {
     }
 }
 
-/// The quality of the finding after so many uses of each tool, summed over the held-out requests.
+/// Ranking quality after a number of uses of each tool, summed over the held-out requests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CurvePoint {
     pub(super) uses: usize,
     requests: usize,
     recall1: f64,
     recall5: f64,
-    /// Of the tools that were used.
+    /// Among used tools.
     used_misses: RecoveryCount,
     all_misses: RecoveryCount,
 }
 
-/// The right tools that the static ranking leaves out of the first five though there is room for them,
-/// and the number of them that are there after learning.
+/// Right tools that the static ranking leaves out of the top five although there is room, and how many
+/// of them are there after learning.
 #[derive(Debug, Clone, Copy, Default)]
 struct RecoveryCount {
     total: usize,
     found: usize,
 }
 
-/// The figures of a point, as means over requests.
+/// The figures of a point, averaged over requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct CurveFigures {
     pub(super) uses: usize,
     pub(super) recall1: f64,
     pub(super) recall5: f64,
-    /// The share of the misses of used tools that is recovered; nothing where there was no miss.
+    /// Share of recovered misses among used tools; `None` without misses.
     pub(super) recovered_used: Option<f64>,
     pub(super) recovered_all: Option<f64>,
 }
@@ -122,7 +122,7 @@ impl CurveFigures {
 }
 
 impl RecoveryCount {
-    /// Of more right tools than there are places, only as many count as there is room for.
+    /// If there are more right tools than slots, counts only as many as there is room for.
     fn add_misses(&mut self, room: usize, missed: &[&String], ranked: &[String]) {
         let shown = &ranked[..ranked.len().min(SHOWN)];
         let found = missed.iter().filter(|tool| shown.contains(tool)).count();
@@ -136,13 +136,13 @@ impl RecoveryCount {
 }
 
 impl ReplayedRequest {
-    /// The number of right tools among the first so many.
+    /// Counts the right tools among the first `first`.
     fn count_found(&self, ranked: &[String], first: usize) -> usize {
         let shown = ranked.iter().take(first);
         shown.filter(|tool| self.relevant.contains(tool)).count()
     }
 
-    /// The right tools that the static ranking leaves out of the first five, of those that count.
+    /// Returns the counted right tools that the static ranking leaves out of the top five.
     fn missed_tools(&self, counts: impl Fn(&str) -> bool) -> Vec<&String> {
         let shown = &self.ranked[..self.ranked.len().min(SHOWN)];
         let missed = self.relevant.iter().filter(|tool| !shown.contains(tool));

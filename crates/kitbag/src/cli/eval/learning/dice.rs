@@ -1,4 +1,4 @@
-//! Chance that falls the same way on every machine, given the same seed.
+//! Random numbers that are the same on every machine for the same seed.
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cli::eval) struct Dice(u64);
@@ -6,7 +6,7 @@ pub(in crate::cli::eval) struct Dice(u64);
 impl Dice {
     pub(in crate::cli::eval) fn new(seed: u64, round: u64) -> Self {
         let mut dice = Self(seed.rotate_left(32) ^ round);
-        // The first numbers of neighbouring seeds resemble each other without this.
+        // Otherwise the first numbers of adjacent seeds would be similar.
         dice.next_random();
         dice
     }
@@ -24,7 +24,7 @@ impl Dice {
         ((self.next_random() >> 11) as f64) < probability * (1_u64 << 53) as f64
     }
 
-    /// Returns one of them; nothing if there are none.
+    /// Returns a random element, or `None` if the slice is empty.
     pub(in crate::cli::eval) fn pick<'a, T>(&mut self, among: &'a [T]) -> Option<&'a T> {
         let count = among.len() as u64;
         let position = self.next_random().checked_rem(count)?;

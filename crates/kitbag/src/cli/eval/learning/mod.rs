@@ -1,5 +1,5 @@
-//! `kitbag eval learning`: replays the requests of sets as a stream of use, and measures how much
-//! better the tools for other requests are found afterwards.
+//! `kitbag eval learning`: replays the requests of sets as a stream of use, and measures how much it
+//! improves the ranking for other requests.
 
 mod curve;
 pub(super) mod dice;
@@ -26,17 +26,17 @@ use kitbag_gateway::index::embedded_query::EmbeddedQuery;
 use report::LearningReport;
 use stream::{ClientHabits, StreamLessons, StreamSplit};
 
-/// Replay the requests of sets as a stream of use, and measure what it teaches.
+/// Replay a set's requests as tool use, and measure what is learned.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// A folder with tools.jsonl and queries.jsonl; may be given several times.
+    /// Folder with tools.jsonl and queries.jsonl; repeatable.
     #[arg(long, value_name = "DIR", required = true)]
     dataset: Vec<PathBuf>,
-    /// A folder whose tools.jsonl is added as distractors; may be given several times.
+    /// Folder whose tools.jsonl adds distractors; repeatable.
     #[arg(long, value_name = "DIR")]
     catalog: Vec<PathBuf>,
-    /// The numbers of uses of each tool after which the ranking is measured.
+    /// Numbers of uses per tool after which the ranking is measured.
     #[arg(
         long,
         value_name = "N,…",
@@ -44,16 +44,16 @@ pub(super) struct Arguments {
         default_value = "1,2,3,5,10"
     )]
     uses: Vec<usize>,
-    /// The share of uses that are of a wrong tool, for the second curve.
+    /// Share of uses of a wrong tool, for the second curve.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = parse_share)]
     wrong: f64,
-    /// A request whose tool was not shown teaches nothing about it, as where no words come with calls.
+    /// Learn nothing from calls of tools that were not found, as without query text.
     #[arg(long)]
     found_only: bool,
-    /// The number of times that the requests are split anew; the figures are the means.
+    /// Number of random splits; the figures are averages.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     splits: u64,
-    /// Another seed splits the requests in other ways.
+    /// Seed of the random splits.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -65,9 +65,8 @@ Examples:
   kitbag eval learning --dataset evals/small --uses 1,5 --wrong 0.4
   kitbag eval learning --dataset evals/small --found-only
 
-Of the requests of each tool one half is held out; the other half is used,
-request by request, and the held-out ones are asked after each number of uses.
-Nothing of it is stored.";
+Half of each tool's requests are held out. The other half are replayed, and the
+held-out requests are ranked after each number of uses. Nothing is stored.";
 
 pub(super) async fn run(
     arguments: &Arguments,
@@ -89,7 +88,7 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A set with everything that is needed to rank its tools again and again.
+/// A set, prepared for ranking its tools repeatedly.
 struct ReplayedSet {
     name: String,
     index: Index,
@@ -100,7 +99,7 @@ struct ReplayedSet {
 struct ReplayedRequest {
     intent: EmbeddedQuery,
     relevant: Vec<String>,
-    /// The tools as they are ranked without lessons.
+    /// The static ranking.
     ranked: Vec<String>,
 }
 
@@ -129,7 +128,7 @@ impl ReplayedSet {
         Ok(set)
     }
 
-    /// A request that no tool of the set answers has nothing to teach and is left out.
+    /// Skips requests that no tool of the set answers.
     fn add_request(&mut self, intent: EmbeddedQuery, mut relevant: Vec<String>) {
         relevant.retain(|tool| self.index.get(tool).is_some());
         if !relevant.is_empty() {
@@ -192,7 +191,7 @@ impl ReplayedSet {
     }
 }
 
-/// All lessons of a replay are of the same moment, so that time has no part in the figures.
+/// All lessons have the same age, so that time does not affect the figures.
 const NOW: Timestamp = Timestamp(0);
 
 fn rank_tools(index: &Index, intent: Query<'_>) -> Vec<String> {
@@ -201,7 +200,7 @@ fn rank_tools(index: &Index, intent: Query<'_>) -> Vec<String> {
     candidates.map(|it| it.entry.tool_name.clone()).collect()
 }
 
-/// The folder's own name.
+/// Returns the folder's own name.
 fn set_name(dataset: &Path) -> String {
     let name = dataset.file_name().unwrap_or(dataset.as_os_str());
     name.to_string_lossy().into_owned()
@@ -211,5 +210,5 @@ fn parse_share(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok();
     number
         .filter(|it| (0.0..=1.0).contains(it))
-        .ok_or_else(|| "a number from 0 to 1, such as 0.2".to_owned())
+        .ok_or_else(|| "expected a number from 0 to 1, such as 0.2".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The report of a replay, for people and for programs.
+//! The learning report, for people and for programs.
 
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ impl LearningReport {
 
     fn set_text(&self, set: &SetCurves) -> String {
         let heading = format!(
-            "{}: {}, {}, of which {} held out in each of {}\n",
+            "{}: {}, {}, with {} held out in each of {}\n",
             set.name,
             pluralize(set.tools, "tool"),
             pluralize(set.requests, "request"),
@@ -89,7 +89,7 @@ impl LearningReport {
         format_table(headings, pairs.map(|pair| pair.to_cells()))
     }
 
-    /// The means over the sets; a set without misses has no part in the share of them.
+    /// Averages the sets; a set without misses does not count towards the recovered share.
     fn mean_curve(&self, curve: fn(&SetCurves) -> &[CurvePoint]) -> Vec<CurveFigures> {
         let sets: Vec<Vec<CurveFigures>> = self
             .sets
@@ -104,9 +104,9 @@ impl LearningReport {
 }
 
 const EXPLANATION: &str = "\
-USES 0 is the static ranking. RECOVERED is the share of the right tools that the static ranking
-leaves out of the first five, and of which there was a use, that are among them after learning;
-OF ALL counts the tools without any use too.";
+USES 0 is the static ranking. RECOVERED counts right tools that had been used and that the static
+ranking left out of the top five: the share of them in the top five after learning. OF ALL includes
+tools without any use.";
 
 fn point_pairs(
     right: Vec<CurveFigures>,

@@ -1,9 +1,9 @@
-//! The stream of use: which requests are replayed, and what each of them teaches.
+//! The stream of use: which requests are replayed, and what each teaches.
 //!
-//! For each request the client is shown the first five tools of the static ranking. It calls the right
-//! one. If that was among the five, it was found and used. If not, the words came with the call, as they do
-//! through the model proxy; with `--found-only` they did not, and the call teaches nothing about them. The
-//! tools that the client was shown and did not call are passed over.
+//! For each request the client sees the first five tools of the static ranking and calls the right one.
+//! If it is among the five, it was found and used. Otherwise the query text comes with the call, as
+//! through the model proxy; with `--found-only` it does not, and the call teaches nothing about it. Tools
+//! that were shown but not called are passed over.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,18 +12,18 @@ use kitbag_relevance::{Lesson, Signal};
 use super::dice::Dice;
 use super::{NOW, ReplayedRequest, ReplayedSet};
 
-/// The number of tools that a model is shown unless it asks for more.
+/// The number of tools that a model sees by default.
 pub(super) const SHOWN: usize = 5;
 
-/// The requests that are used and those that are held out, by their numbers.
+/// Indices of the replayed and of the held-out requests.
 pub(super) struct StreamSplit {
     pub(super) stream: Vec<usize>,
     pub(super) held_out: Vec<usize>,
 }
 
 impl StreamSplit {
-    /// Splits so that about half of the requests of each tool are held out. A tool with a single
-    /// request cannot be learned about; the request is held out.
+    /// Holds out about half of the requests of each tool. The only request of a tool is held out, since
+    /// nothing could be measured after replaying it.
     pub(super) fn split_requests(requests: &[ReplayedRequest], dice: &mut Dice) -> Self {
         let mut order: Vec<usize> = (0..requests.len()).collect();
         dice.shuffle(&mut order);
@@ -35,10 +35,10 @@ impl StreamSplit {
     }
 }
 
-/// Deals requests out so that each tool has about as many in one half as in the other.
+/// Assigns requests so that each tool has about as many in one half as in the other.
 struct HalfBalance<'a> {
     requests: HashMap<&'a str, usize>,
-    /// The requests of a tool in the stream less those that are held out.
+    /// Per tool, its requests in the stream minus its held-out requests.
     stream_surplus: HashMap<&'a str, i32>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> HalfBalance<'a> {
         halves
     }
 
-    /// Returns true if a request for these tools goes to the stream.
+    /// True if a request for these tools goes to the stream.
     fn assign_to_stream(&mut self, tools: &'a [String], dice: &mut Dice) -> bool {
         let goes = self.can_teach(tools) && self.is_stream_behind(tools, dice);
         for tool in tools {
@@ -78,24 +78,23 @@ impl<'a> HalfBalance<'a> {
     }
 }
 
-/// The habits of the clients of a stream of use.
+/// How the simulated clients behave.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClientHabits {
-    /// The share of the uses that are of another tool.
+    /// Share of uses of a wrong tool.
     pub(super) wrong: f64,
-    /// A call of a tool that was not shown has no words that came with it.
+    /// Calls of tools that were not shown come without query text.
     pub(super) found_only: bool,
 }
 
-/// The lessons of a stream of use, and the tools it was about.
+/// The lessons of a stream, and the tools they are about.
 pub(super) struct StreamLessons<'a> {
     pub(super) lessons: Vec<Lesson>,
     pub(super) used: HashSet<&'a str>,
 }
 
 impl<'a> StreamLessons<'a> {
-    /// Replays the stream until each tool was used `uses` times, or as often as there are requests
-    /// for it.
+    /// Replays the stream until each tool was used `uses` times, or all its requests are replayed.
     pub(super) fn from_stream(
         set: &'a ReplayedSet,
         split: &StreamSplit,
@@ -159,7 +158,7 @@ impl<'a> StreamReplay<'a> {
         }
     }
 
-    /// The tool that is called: the right one, or by mistake one of those shown or any other.
+    /// Returns the called tool: the right one, or by mistake one of the shown tools or any other.
     fn choose_call(&mut self, right: &'a String, request: &'a ReplayedRequest) -> &'a String {
         if !self.dice.chance(self.habits.wrong) {
             return right;
@@ -174,7 +173,7 @@ impl<'a> StreamReplay<'a> {
         self.dice.pick(&self.set.tools).unwrap_or(right)
     }
 
-    /// Each request is a session of its own.
+    /// Adds a lesson; each request is its own session.
     fn add_lesson(&mut self, number: usize, tool: &str, signal: Signal) {
         let context = self.set.requests[number].intent.as_intent().vector;
         self.lessons.push(Lesson {

@@ -1,5 +1,5 @@
-//! Measures if the confidence in answers is deserved: its distance from the truth, and the share of impossible
-//! requests that it recognises.
+//! Measures whether the confidence in results is justified: calibration error, and the share of impossible
+//! requests that it detects.
 
 use kitbag_relevance::Confidence;
 use kitbag_relevance::calibration::{Forecast, calibration_error, detection_rate};
@@ -7,19 +7,19 @@ use serde::Serialize;
 
 use super::request::RequestResult;
 
-/// The share of rightly answered requests that may be doubted when impossible ones are to be recognised.
+/// Share of correctly answered requests that may be doubted in order to detect impossible ones.
 const FALSE_ALARMS: f64 = 0.05;
 
-/// A share is absent where no request is of its kind.
+/// Shares are absent without requests of their kind.
 #[derive(Debug, Serialize)]
 pub(super) struct Certainty {
-    /// Of the rightly answered requests, those that went with a doubt.
+    /// Share of correctly answered requests that were returned with a doubt.
     pub(super) doubted_though_right: Option<f64>,
-    /// Of the requests without a right tool, those that went with a doubt.
+    /// Share of requests without a right tool that were returned with a doubt.
     pub(super) doubted_where_nothing_fits: Option<f64>,
-    /// The errors if half of the requests have lost their right tools.
+    /// Calibration errors if half of the requests have lost their right tools.
     pub(super) calibration_error: CalibrationErrors,
-    /// Of requests that nothing can answer, those that are recognised at 5 % false alarms.
+    /// Share of impossible requests detected at 5 % false alarms.
     pub(super) recognised: RecognisedShares,
 }
 
@@ -31,17 +31,17 @@ pub(super) struct CalibrationErrors {
 
 #[derive(Debug, Serialize)]
 pub(super) struct RecognisedShares {
-    /// The right tools and their equals were taken out.
+    /// Right tools and their equivalents removed.
     pub(super) without_tool: Option<f64>,
-    /// Their servers were taken out as well.
+    /// Their servers removed as well.
     pub(super) without_server: Option<f64>,
-    /// No tool was right from the beginning.
+    /// Requests without a right tool in the set.
     pub(super) absent: Option<f64>,
 }
 
 impl Certainty {
-    pub(super) fn new(asked: &[RequestResult]) -> Self {
-        let (possible, absent): (Vec<_>, Vec<_>) = asked.iter().partition(|it| it.has_answer());
+    pub(super) fn new(results: &[RequestResult]) -> Self {
+        let (possible, absent): (Vec<_>, Vec<_>) = results.iter().partition(|it| it.has_answer());
         let answered = possible.iter().filter(|it| it.is_answered());
         let answered: Vec<Confidence> = answered.filter_map(|it| it.confidence).collect();
         let absent: Vec<Confidence> = absent.iter().filter_map(|it| it.confidence).collect();
@@ -88,8 +88,8 @@ fn any_confidences(answers: &[Confidence]) -> Vec<f32> {
     answers.iter().map(|it| it.any).collect()
 }
 
-/// Returns the calibration error where the possible requests weigh as much as all impossible ones, and each
-/// sort of these the same.
+/// Returns the calibration error with equal weight for possible and impossible requests, and equal
+/// weight for each kind of impossible request.
 fn weighted_calibration_error(
     possible: &[&RequestResult],
     impossible: [&[Confidence]; 2],

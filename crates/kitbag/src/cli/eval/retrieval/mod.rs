@@ -1,4 +1,4 @@
-//! `kitbag eval retrieval`: measures how good the index is on requests whose answers are known.
+//! `kitbag eval retrieval`: measures the index on requests with known answers.
 
 mod certainty;
 mod report;
@@ -18,25 +18,25 @@ use crate::cli::output::pluralize;
 use report::RetrievalReport;
 use request::{RequestResult, RequestRunner};
 
-/// Rank the tools of a set for each of its requests and compare with the right answers.
+/// Rank a set's tools for each of its requests and compare with the answers.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// A folder with tools.jsonl and queries.jsonl.
+    /// Folder with tools.jsonl and queries.jsonl.
     #[arg(long, value_name = "DIR")]
     dataset: PathBuf,
-    /// Other requests than those of the folder, such as some that none of its tools answers.
+    /// Other requests than the folder's, such as requests without an answer.
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// A folder whose tools.jsonl is added as distractors; may be given several times.
+    /// Folder whose tools.jsonl adds distractors; repeatable.
     #[arg(long, value_name = "DIR")]
     catalog: Vec<PathBuf>,
     #[arg(long, value_enum, default_value_t = Ranker::Hybrid)]
     ranker: Ranker,
-    /// Name each request that finds no right tool among the first three, and those that came.
+    /// List requests without a right tool in the top three, with the top three.
     #[arg(long)]
     misses: bool,
-    /// Also show the figures of each kind of request.
+    /// Also show figures for each kind of request.
     #[arg(long, value_enum)]
     by: Option<Grouping>,
 }
@@ -53,27 +53,27 @@ Examples:
 
 tools.jsonl:   {\"id\", \"server\"?, \"group\"?, \"name\", \"description\",
                 \"schema\"?, \"tags\"?, \"scopes\"?}
-queries.jsonl: {\"id\", \"query\", \"relevant\": [ids], \"kind\"?}, no ids where no
+queries.jsonl: {\"id\", \"query\", \"relevant\": [ids], \"kind\"?}; no ids if no
                tool answers
 
-Tools of different servers that do the same share a place, and a place is right
-if any of them is.";
+Equivalent tools of different servers share a rank, which is right if any of
+them is.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Ranker {
-    /// Words alone.
+    /// Only words.
     Bm25,
-    /// Meaning alone.
+    /// Only meaning.
     Dense,
-    /// Words and meaning, each counting half.
+    /// Words and meaning, with equal weight.
     Equal,
     Hybrid,
 }
 
-/// The fields by which requests can be told apart.
+/// Fields to group requests by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Grouping {
-    /// The manner in which a request is worded: the field `kind` of its line.
+    /// The field `kind` of a request.
     Kind,
 }
 
@@ -122,16 +122,16 @@ async fn measure_retrieval(
         index,
         built: &built,
     };
-    let mut asked: Vec<RequestResult> = Vec::with_capacity(queries.len());
+    let mut results: Vec<RequestResult> = Vec::with_capacity(queries.len());
     let all = pluralize(queries.len(), "request");
     for (number, query) in queries.into_iter().enumerate() {
         going_on.update(&format!("Searching: {number} of {all}"));
-        asked.push(asker.run_request(query).await?);
+        results.push(asker.run_request(query).await?);
     }
-    let mut report = RetrievalReport::new(&asked, built.len(), build);
-    report.misses = arguments.misses.then(|| report::list_misses(&asked));
+    let mut report = RetrievalReport::new(&results, built.len(), build);
+    report.misses = arguments.misses.then(|| report::list_misses(&results));
     report.by_kind = arguments
         .by
-        .map(|Grouping::Kind| report::figures_by_kind(&asked));
+        .map(|Grouping::Kind| report::figures_by_kind(&results));
     Ok(report)
 }

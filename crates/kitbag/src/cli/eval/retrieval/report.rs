@@ -1,4 +1,4 @@
-//! The figures of a measured set, for people and for programs.
+//! The figures of a set, for people and for programs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,36 +13,36 @@ use crate::cli::output::{format_duration, format_table};
 pub(super) struct RetrievalReport {
     tools: usize,
     requests: usize,
-    /// False for requests that none of the tools answers, which cannot be ranked well or badly.
+    /// False if no request has an answer, so that rankings cannot be measured.
     has_right_tools: bool,
     metrics: Metrics,
     certainty: Certainty,
     latencies: Vec<Duration>,
     build: Duration,
-    /// Absent unless they were asked for.
+    /// Absent unless requested.
     pub(super) misses: Option<Vec<Value>>,
-    /// Absent unless they were asked for.
+    /// Absent unless requested.
     pub(super) by_kind: Option<Vec<KindFigures>>,
 }
 
-/// The figures of the requests of one kind.
+/// The figures of one kind of request.
 pub(super) struct KindFigures {
     kind: String,
     requests: usize,
     metrics: Metrics,
 }
 
-/// Returns each request that finds no right tool among the first three, with those that came.
-pub(super) fn list_misses(asked: &[RequestResult]) -> Vec<Value> {
-    asked
+/// Returns requests without a right tool in the top three, with the top three.
+pub(super) fn list_misses(results: &[RequestResult]) -> Vec<Value> {
+    results
         .iter()
         .filter_map(RequestResult::describe_miss)
         .collect()
 }
 
-pub(super) fn figures_by_kind(asked: &[RequestResult]) -> Vec<KindFigures> {
+pub(super) fn figures_by_kind(results: &[RequestResult]) -> Vec<KindFigures> {
     let mut kinds: BTreeMap<&str, Vec<JudgedQuery<'_>>> = BTreeMap::new();
-    for request in asked {
+    for request in results {
         let kind = request.query.kind.as_deref().unwrap_or("no kind");
         kinds.entry(kind).or_default().push(request.to_judged());
     }
@@ -55,16 +55,16 @@ pub(super) fn figures_by_kind(asked: &[RequestResult]) -> Vec<KindFigures> {
 }
 
 impl RetrievalReport {
-    pub(super) fn new(asked: &[RequestResult], tools: usize, build: Duration) -> Self {
-        let judged: Vec<_> = asked.iter().map(RequestResult::to_judged).collect();
-        let mut latencies: Vec<_> = asked.iter().map(|it| it.took).collect();
+    pub(super) fn new(results: &[RequestResult], tools: usize, build: Duration) -> Self {
+        let judged: Vec<_> = results.iter().map(RequestResult::to_judged).collect();
+        let mut latencies: Vec<_> = results.iter().map(|it| it.took).collect();
         latencies.sort_unstable();
         Self {
             tools,
-            requests: asked.len(),
+            requests: results.len(),
             has_right_tools: judged.iter().any(|it| !it.relevant.is_empty()),
             metrics: Metrics::from_queries(&judged),
-            certainty: Certainty::new(asked),
+            certainty: Certainty::new(results),
             latencies,
             build,
             misses: None,

@@ -1,4 +1,4 @@
-//! One request of a set, asked as it is and without the tools that would be right.
+//! Runs one request of a set, with and without the right tools.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -14,32 +14,32 @@ use serde_json::{Value, json};
 use super::super::sets::{QueryLine, embed_request};
 use super::Ranker;
 
-/// Asks the requests of a set.
+/// Runs the requests of a set.
 pub(super) struct RequestRunner<'a> {
     pub(super) ranker: Ranker,
     pub(super) index: &'a CapabilityIndex,
     pub(super) built: &'a Index,
 }
 
-/// A request of the set, and the tools that were found for it.
+/// A request of the set, and the tools found for it.
 pub(super) struct RequestResult {
     pub(super) query: QueryLine,
-    /// The places, best first, with the names of the tools that share one.
+    /// Ranks, best first, with the names of the tools that share one.
     slots: Vec<Vec<String>>,
     pub(super) confidence: Option<Confidence>,
-    /// The confidence in what is found without the right tools and all that do the same.
+    /// Confidence without the right tools and their equivalents.
     pub(super) without_tool: Option<Confidence>,
-    /// The confidence in what is found when their servers are gone as well.
+    /// Confidence without the right tools' servers as well.
     pub(super) without_server: Option<Confidence>,
     pub(super) took: Duration,
 }
 
-/// The number of tools that a model is shown unless it asks for more.
+/// The number of tools that a model sees by default.
 const SHOWN: usize = 5;
 
 impl RequestRunner<'_> {
     pub(super) async fn run_request(&self, query: QueryLine) -> anyhow::Result<RequestResult> {
-        let asked = Instant::now();
+        let started = Instant::now();
         let intent = if self.ranker.has_vectors() {
             let corrected = self.index.correct_spelling(self.built, &query.query).await;
             embed_request(self.index, corrected.as_deref().unwrap_or(&query.query)).await?
@@ -47,7 +47,7 @@ impl RequestRunner<'_> {
             EmbeddedQuery::without_vectors(query.query.clone())
         };
         let found = self.retrieve_without(&intent, &HashSet::new());
-        let took = asked.elapsed();
+        let took = started.elapsed();
         let (tools, servers) = self.right_positions(&query);
         Ok(RequestResult {
             slots: found.candidates.iter().map(slot_names).collect(),
@@ -69,7 +69,7 @@ impl RequestRunner<'_> {
         })
     }
 
-    /// Returns nothing where there is nothing to take out.
+    /// Returns `None` if there is nothing to remove.
     fn confidence_without(
         &self,
         intent: &EmbeddedQuery,
@@ -79,8 +79,8 @@ impl RequestRunner<'_> {
         found?.confidence
     }
 
-    /// Returns the positions of the right tools with all that do the same; and these with all tools of
-    /// their servers, or nothing if the servers are not known.
+    /// Returns the positions of the right tools and their equivalents, and the positions of all tools of
+    /// their servers; the latter are empty if the servers are unknown.
     fn right_positions(&self, query: &QueryLine) -> (HashSet<usize>, HashSet<usize>) {
         let right = query.relevant.iter();
         let tools: HashSet<usize> = right
@@ -98,19 +98,19 @@ impl RequestRunner<'_> {
     }
 }
 
-/// The tools that share the place of a candidate.
+/// Returns the tools that share the rank of a candidate.
 fn slot_names(candidate: &Candidate) -> Vec<String> {
     let tools = std::iter::once(&candidate.entry).chain(&candidate.copies);
     tools.map(|it| it.tool_name.clone()).collect()
 }
 
 impl RequestResult {
-    /// True if the first tool that a model would have been shown is right.
+    /// True if the first shown tool is right.
     pub(super) fn is_first_right(&self) -> bool {
         self.is_right_in_first(1)
     }
 
-    /// True if a model would have been shown a right tool.
+    /// True if a shown tool is right.
     pub(super) fn is_answered(&self) -> bool {
         self.is_right_in_first(SHOWN)
     }
@@ -119,9 +119,9 @@ impl RequestResult {
         !self.query.relevant.is_empty()
     }
 
-    /// Returns the request with the first three tools, if none of them is right and one would be.
+    /// Returns the request with its top three tools, if it has an answer and none of them is right.
     pub(super) fn describe_miss(&self) -> Option<Value> {
-        /// A model often takes one of the first three.
+        /// A model often takes one of the top three.
         const FIRST: usize = 3;
         let first: Vec<&String> = self.slots.iter().take(FIRST).map(|it| &it[0]).collect();
         let query = &self.query;

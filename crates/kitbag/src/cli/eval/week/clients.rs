@@ -1,4 +1,4 @@
-//! The habits of the three clients. Chance decides between them, the same chance for the same seed.
+//! The behaviour of the three clients, random but reproducible from the seed.
 
 use std::collections::HashSet;
 
@@ -11,13 +11,13 @@ use super::report::WeekFigures;
 use super::work::{TaskCall, Work};
 
 const DAYS: i64 = 7;
-/// Each client does one or two tasks in one of these, an hour or two of work apart from the others.
+/// A client does one or two tasks per episode; episodes are an hour or two apart.
 const EPISODES_A_DAY: usize = 120;
 const DAY: i64 = 86_400_000;
 const SECOND: i64 = 1_000;
-/// The share of calls that fail.
+/// Share of calls that fail.
 const FAILS: f64 = 0.04;
-/// The share of searches after which the client takes a wrong tool first.
+/// Share of searches after which the client first calls a wrong tool.
 const MISTAKES: f64 = 0.03;
 
 const SEARCHER: &str = "searcher";
@@ -43,9 +43,9 @@ impl<'a> WorkingWeek<'a> {
         }
     }
 
-    /// Works for the week, and asks at the end of each day.
+    /// Simulates the week, and measures at the end of each day.
     pub(super) fn run_week(mut self) -> WeekFigures {
-        let mut figures = WeekFigures::of(self.work);
+        let mut figures = WeekFigures::new(self.work);
         let nothing = Experience::default();
         for day in 0..DAYS {
             self.at = self.at.max(day * DAY);
@@ -114,7 +114,7 @@ impl<'a> WorkingWeek<'a> {
         }
     }
 
-    /// Does one or two tasks without any words.
+    /// Does one or two tasks without a search.
     fn call_without_search(&mut self, client: &'static str, run: Option<u64>) {
         for _ in 0..1 + usize::from(self.dice.chance(0.5)) {
             let task = self.pick_task();
@@ -172,7 +172,7 @@ impl<'a> WorkingWeek<'a> {
 
     fn pick_task(&mut self) -> usize {
         let tasks: Vec<usize> = (0..self.work.tasks.len()).collect();
-        // Of two throws the lower one counts, so that some tasks are far more common than others.
+        // The lower of two random numbers makes some tasks far more common than others.
         let throws = [0, 1].map(|_| self.dice.pick(&tasks).copied().unwrap_or_default());
         throws[0].min(throws[1])
     }
@@ -194,7 +194,7 @@ impl<'a> WorkingWeek<'a> {
         }
     }
 
-    /// Lets a number of seconds pass, from the first to the second.
+    /// Lets a random number of seconds pass.
     fn pass_seconds(&mut self, least: i64, most: i64) {
         let seconds: Vec<i64> = (least..=most).collect();
         self.at += SECOND * self.dice.pick(&seconds).copied().unwrap_or(least);

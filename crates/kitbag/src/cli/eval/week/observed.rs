@@ -1,4 +1,4 @@
-//! The events that the gateway observes of the clients, and the lessons that it learns from them.
+//! The use events that the gateway observes, and the lessons that it learns from them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use kitbag_relevance::{Experience, Lesson, Signal};
 
 use super::work::{TaskCall, Work};
 
-/// Lessons do not age within the week, so that time has no part in the figures.
+/// All lessons have the same age, so that time does not affect the figures.
 pub(super) const NOW: Timestamp = Timestamp(0);
 
-/// The learning part of a gateway, and the truth about the links that it makes.
+/// The learning part of a gateway, and the truth about its links.
 pub(super) struct ObservedWeek<'a> {
     work: &'a Work,
     linker: CallLinker,
@@ -23,19 +23,19 @@ pub(super) struct ObservedWeek<'a> {
     pub(super) links: LinkFigures,
 }
 
-/// The lessons that link words and the tool of a call.
+/// Lessons that link a query to the tool of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LinkFigures {
     pub(super) calls: usize,
     pub(super) links: usize,
-    /// The call had nothing to do with the words.
+    /// Links between unrelated queries and calls.
     pub(super) wrong: usize,
 }
 
-/// The origin of an event.
+/// The source of an event.
 #[derive(Debug, Clone)]
 pub(super) struct EventSource {
-    /// None for words that came in beside the protocol.
+    /// `None` for text from outside the protocol.
     pub(super) client: Option<&'static str>,
     /// The run of a program.
     pub(super) run: Option<u64>,
@@ -59,7 +59,7 @@ impl<'a> ObservedWeek<'a> {
         }
     }
 
-    /// A search that found these tools.
+    /// Records a search that found these tools.
     pub(super) fn record_search(&mut self, source: &EventSource, words: &str, found: &[String]) {
         let what = UseKind::Searched {
             words: words.into(),
@@ -72,7 +72,7 @@ impl<'a> ObservedWeek<'a> {
         self.learn_lessons(drafts);
     }
 
-    /// A call that was made for a task, or without any words.
+    /// Records a call for a task, or a call without a search.
     pub(super) fn record_call(
         &mut self,
         source: &EventSource,
@@ -141,7 +141,7 @@ impl EventSource {
     }
 }
 
-/// True for a lesson that the tool of this call serves, or fails, some words.
+/// True if the lesson says that this call's tool suits, or does not suit, a query.
 fn links(draft: &LessonDraft, call: &TaskCall) -> bool {
     let is_about_call = !matches!(draft.signal, Signal::Bypassed | Signal::Abandoned);
     let has_words = matches!(draft.context, DraftContext::Words { .. });

@@ -13,32 +13,32 @@ pub(super) struct WeekFigures {
     tools: usize,
     tasks: usize,
     pub(super) links: LinkFigures,
-    /// Searches that have nothing to do with the work, asked at the end of each day.
+    /// Number of unrelated searches, repeated at the end of each day.
     unrelated: usize,
-    /// Those whose first five tools are not the same, in the same order, as with learning off.
+    /// Number of them whose top five differ from those without learning.
     unrelated_changed: usize,
-    /// Searches for other tools of the same servers, asked at the end of each day.
+    /// Searches for other tools of the same servers, at the end of each day.
     neighbours: FoundFigures,
-    /// The tasks, asked at the end of the week in all wordings.
+    /// All wordings of the tasks, searched at the end of the week.
     asked: FoundFigures,
 }
 
-/// Requests whose right tools are known.
+/// Requests with known right tools.
 #[derive(Debug, Default)]
 struct FoundFigures {
     requests: usize,
-    /// Requests whose tools are all among the first five with learning off, and after learning.
+    /// Requests with all right tools in the top five, without and with learning.
     found_off: usize,
     found: usize,
-    /// Requests that learning brought the missing tool to, and those that it took one from.
+    /// Requests that gained a missing tool, and requests that lost one, through learning.
     recovered: usize,
     lost: usize,
-    /// Requests that learning brought another tool than the right ones to.
+    /// Requests that gained a wrong tool through learning.
     disturbed: usize,
 }
 
 impl WeekFigures {
-    pub(super) fn of(work: &Work) -> Self {
+    pub(super) fn new(work: &Work) -> Self {
         Self {
             servers: work.servers,
             tools: work.index.len(),
@@ -102,14 +102,14 @@ impl WeekFigures {
         let figure = |what: &str, figure: usize| [what.to_owned(), figure.to_string()];
         let mut rows = vec![
             figure("calls", self.links.calls),
-            figure("links of words and the tool of a call", self.links.links),
+            figure("links from query to called tool", self.links.links),
             [
                 "wrong links per thousand calls".to_owned(),
                 format!("{:.0}", self.wrong_per_thousand()),
             ],
             figure("unrelated searches", self.unrelated),
             figure(
-                "  with another first five than with learning off",
+                "  with a different top five than without learning",
                 self.unrelated_changed,
             ),
         ];
@@ -122,7 +122,7 @@ impl WeekFigures {
 }
 
 impl FoundFigures {
-    /// `first` are the first five with learning off, and after learning.
+    /// `first` are the top five without and with learning.
     fn judge(&mut self, first: &[Vec<String>; 2], right: &[&str]) {
         let [before, after] = first;
         let finds = |first: &[String]| right.iter().all(|it| first.iter().any(|tool| tool == it));
@@ -149,17 +149,11 @@ impl FoundFigures {
 
     fn rows(&self) -> [[String; 2]; 5] {
         [
-            (
-                "  right among the first five with learning off",
-                self.found_off,
-            ),
-            ("  after learning", self.found),
+            ("  right in the top five without learning", self.found_off),
+            ("  with learning", self.found),
             ("  recovered", self.recovered),
             ("  lost", self.lost),
-            (
-                "  with another wrong tool among the first five",
-                self.disturbed,
-            ),
+            ("  with another wrong tool in the top five", self.disturbed),
         ]
         .map(|(what, figure)| [what.to_owned(), figure.to_string()])
     }

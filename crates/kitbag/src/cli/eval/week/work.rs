@@ -1,5 +1,5 @@
-//! The work of the week: tasks in several wordings with the calls that do them, and searches that have
-//! nothing to do with any task. Everything is embedded before the week begins.
+//! The work of the week: tasks in several wordings with their calls, and unrelated searches. All texts
+//! are embedded before the week begins.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -22,16 +22,16 @@ pub(super) struct Work {
     pub(super) index: Index,
     pub(super) servers: usize,
     pub(super) tasks: Vec<Task>,
-    /// Searches that have nothing to do with the tasks.
+    /// Searches unrelated to the tasks.
     pub(super) unrelated: Vec<String>,
-    /// Searches for other tools of the servers, with the tool that is right.
+    /// Searches for other tools of the servers, with the right tool.
     pub(super) neighbours: Vec<QueryLine>,
     intents: HashMap<String, EmbeddedQuery>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Task {
-    /// The wordings that clients use.
+    /// Wordings that clients use.
     pub(super) words: Vec<String>,
     /// A wording that no client uses.
     pub(super) asked: String,
@@ -95,7 +95,7 @@ impl Work {
         self.intents.get(text)?.vector()
     }
 
-    /// Returns the first five tools for a request, with what was learned.
+    /// Returns the top five tools for a request with these lessons.
     pub(super) fn first_five(&self, request: &str, learned: &Experience) -> Vec<String> {
         let intent = self.intents[request].as_intent();
         let votes = learned.votes_for_query(&intent, NOW);
@@ -114,14 +114,14 @@ impl Work {
 }
 
 impl Task {
-    /// Returns the wordings of the task, those that clients use and the other one.
+    /// Returns all wordings of the task, including the one that no client uses.
     pub(super) fn wordings(&self) -> impl Iterator<Item = &String> {
         self.words.iter().chain([&self.asked])
     }
 }
 
 impl TaskCall {
-    /// Returns the arguments as the gateway learns from them.
+    /// Returns the arguments in the form that the gateway learns from.
     pub(super) fn read(&self) -> CallArguments {
         arguments::to_call_arguments(&self.arguments.to_string())
     }

@@ -62,8 +62,8 @@ pub(super) fn read_values(
 
 fn read_value(field: &str, credential: &CredentialName) -> anyhow::Result<String> {
     let answer = match io::stdin().is_terminal() {
-        true => ask::secret(&format!("{field} of {credential}: ")),
-        false => ask::line(""),
+        true => ask::read_secret(&format!("{field} of {credential}: ")),
+        false => ask::read_line(""),
     };
     match answer {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(String::new()),

@@ -17,7 +17,7 @@ use url::Url;
 use super::needed_fields::KnownTools;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::cli::servers::person::{AtBrowser, Elsewhere};
+use crate::cli::servers::login_dialog::{LocalBrowser, RemoteBrowser};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli::secret) struct LoginOptions {
@@ -35,15 +35,15 @@ pub(super) async fn fetch_refresh_token(
     options: &LoginOptions,
     invocation: &Invocation,
 ) -> anyhow::Result<Secret> {
-    let mut person: Box<dyn Person> = match options.headless {
-        true => Box::new(Elsewhere::new(invocation.output)),
-        false => Box::new(AtBrowser::new(invocation.output)),
+    let mut login_dialog: Box<dyn Person> = match options.headless {
+        true => Box::new(RemoteBrowser::new(invocation.output)),
+        false => Box::new(LocalBrowser::new(invocation.output)),
     };
     let port = options.port.map_or(RedirectPort::Any, RedirectPort::Only);
     let token = authority
-        .login(person.as_mut(), port, &address_guards())
+        .login(login_dialog.as_mut(), port, &address_guards())
         .await;
-    drop(person);
+    drop(login_dialog);
     let token = match token {
         Err(LoginError::NoRefreshToken) => Err(LoginError::NoRefreshToken).advise(|| {
             "request one in the tool file: with a scope such as offline_access, or with access_type=offline in authorize_url"

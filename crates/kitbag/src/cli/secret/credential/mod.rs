@@ -161,9 +161,9 @@ impl CredentialVault<'_> {
         let known = known
             .with_context(|| match &key.holder {
                 CredentialHolder::Tenant(tenant) if *tenant == Tenant::local() => {
-                    format!("there is no secret or credential `{}`", key.name)
+                    format!("no secret or credential `{}`", key.name)
                 }
-                _ => format!("there is no credential {key}"),
+                _ => format!("no credential {key}"),
             })
             .advise(|| "list them: kitbag secret list".to_owned())?;
         let fields = if fields.is_empty() {

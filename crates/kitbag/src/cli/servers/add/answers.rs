@@ -1,5 +1,4 @@
-//! The values that an entry of the registry asks for: from flags, or from the person at the
-//! terminal.
+//! Values that a registry entry requires, from flags or from the user at the terminal.
 
 use std::io::Write as _;
 
@@ -14,42 +13,41 @@ use crate::cli::output::{Output, pluralize, stderr, strip_controls, to_one_line}
 use crate::import::staged_secrets::StagedSecrets;
 use kitbag_launch_review::words::visible;
 
-/// The server that the answers are for, and the place for secrets among them.
-pub(super) struct Answering<'a> {
+/// The server that the values are for, and the staged secrets among them.
+pub(super) struct AnswerContext<'a> {
     pub(super) server: &'a ServerName,
-    pub(super) keeping: &'a mut StagedSecrets,
-    pub(super) around: &'a Environment,
+    pub(super) secrets: &'a mut StagedSecrets,
+    pub(super) environment: &'a Environment,
 }
 
-/// Returns the values that were given, and the answers of the person at the terminal if there is
-/// one.
-pub(super) fn gather(
+/// Collects the values from flags, and asks for missing ones at a terminal.
+pub(super) fn collect_answers(
     plan: &RunPlan,
     given: &[(String, String)],
-    answering: &mut Answering<'_>,
+    context: &mut AnswerContext<'_>,
     output: Output,
 ) -> anyhow::Result<PlanAnswers> {
     let mut answers = PlanAnswers::default();
     for (key, value) in given {
-        let input = called(plan, key)?;
-        answers.add(input, answering.spell(input, value)?)?;
+        let input = find_input(plan, key)?;
+        answers.add(input, context.to_config_value(input, value)?)?;
     }
     if !output.json && ask::is_interactive() {
-        let asked: Vec<_> = plan
+        let missing: Vec<_> = plan
             .inputs
             .iter()
             .filter(|it| it.required && !answers.has(it))
             .collect();
-        for input in asked {
-            put(input, answering, &mut answers)
-                .with_context(|| format!("there is no answer for `{}`", input.name))?;
+        for input in missing {
+            ask_for_input(input, context, &mut answers)
+                .with_context(|| format!("no value for `{}`", input.name))?;
         }
     }
     Ok(answers)
 }
 
-/// Returns an error with everything that is missing, and a command that has a place for it.
-pub(super) fn missing(
+/// Returns an error that lists missing values and the command to pass them.
+pub(super) fn missing_error(
     missing: &[&PlanInput],
     name: &EntryName,
     given: &[(String, String)],
@@ -59,31 +57,30 @@ pub(super) fn missing(
         .map(|input| input.name.chars().count())
         .max()
         .unwrap_or_default();
-    let lines: Vec<_> = missing.iter().map(|input| line(input, width)).collect();
+    let lines: Vec<_> = missing
+        .iter()
+        .map(|input| format_input(input, width))
+        .collect();
     let mut command = format!("kitbag servers add {name}");
     for (key, _) in given {
         command.push_str(&format!(" --set {key}=…"));
     }
-    // The command never fills in a variable of the same name: the author of the entry chose the
-    // name.
+    // The command never expands a variable of the same name: the author of the entry chose the name.
     for input in missing {
         command.push_str(&format!(" --set {}=…", input.name));
     }
-    let told = anyhow!(lines.join("\n"));
+    let error = anyhow!(lines.join("\n"));
     let values = pluralize(missing.len(), "value");
-    with_advice(
-        told.context(format!("`{name}` needs {values} from you")),
-        command,
-    )
+    with_advice(error.context(format!("`{name}` needs {values}")), command)
 }
 
-fn line(input: &PlanInput, width: usize) -> String {
-    let line = format!("{:width$}  {}", input.name, explanation(input));
+fn format_input(input: &PlanInput, width: usize) -> String {
+    let line = format!("{:width$}  {}", input.name, describe_input(input));
     line.trim_end().to_owned()
 }
 
-/// Returns what is known of an input, in a line.
-pub(super) fn explanation(input: &PlanInput) -> String {
+/// Describes an input in one line.
+pub(super) fn describe_input(input: &PlanInput) -> String {
     let what = match input.format {
         InputFormat::Text => None,
         InputFormat::Number => Some("a number".to_owned()),
@@ -97,7 +94,7 @@ pub(super) fn explanation(input: &PlanInput) -> String {
         input
             .placeholder
             .as_ref()
-            .map(|text| format!("like {text}")),
+            .map(|text| format!("for example {text}")),
     ];
     let facts: Vec<_> = facts.into_iter().flatten().collect();
     let facts = if facts.is_empty() {
@@ -111,8 +108,8 @@ pub(super) fn explanation(input: &PlanInput) -> String {
     ))
 }
 
-/// Returns the input that the person means; a flag of the program may be written with its dashes.
-fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
+/// Returns the input for a key; a program's flag may be written with its dashes.
+fn find_input<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
     let plain = key.trim_start_matches('-');
     let inputs = &plan.inputs;
     let named = inputs.iter().find(|input| input.name == plain);
@@ -121,27 +118,27 @@ fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
         .find(|input| input.name.eq_ignore_ascii_case(plain));
     named
         .or(spelt_alike)
-        .ok_or_else(|| anyhow!("the server does not ask for `{key}`"))
-        .advise(|| near_input(plain, inputs))
+        .ok_or_else(|| anyhow!("the server has no setting `{key}`"))
+        .advise(|| suggest_input(plain, inputs))
 }
 
-fn near_input(name: &str, inputs: &[PlanInput]) -> String {
+fn suggest_input(name: &str, inputs: &[PlanInput]) -> String {
     let names: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
     match kitbag_domain::nearest_name(name, names.iter().copied()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None if names.is_empty() => "leave it out: it asks for nothing".to_owned(),
-        None => format!("it asks for {}", names.join(", ")),
+        None if names.is_empty() => "omit --set: the server has no settings".to_owned(),
+        None => format!("its settings are {}", names.join(", ")),
     }
 }
 
-/// Puts the question until the input accepts the answer.
-fn put(
+/// Asks until the input accepts the answer.
+fn ask_for_input(
     input: &PlanInput,
-    answering: &mut Answering<'_>,
+    context: &mut AnswerContext<'_>,
     answers: &mut PlanAnswers,
 ) -> anyhow::Result<()> {
-    let (name, explanation) = (&input.name, explanation(input));
-    tell(&if explanation.is_empty() {
+    let (name, explanation) = (&input.name, describe_input(input));
+    print_line(&if explanation.is_empty() {
         name.clone()
     } else {
         format!("{name}: {explanation}")
@@ -152,35 +149,34 @@ fn put(
     });
     loop {
         let typed = if input.secret {
-            ask::secret(&question)?
+            ask::read_secret(&question)?
         } else {
-            ask::line(&question)?
+            ask::read_line(&question)?
         };
         let value = match typed.trim() {
-            // The author of the entry chose the default; it is used without an answer of the
-            // person.
+            // The default comes from the author of the entry and is used if the user enters nothing.
             "" if answers.has(input) || default.is_some() => return Ok(()),
             "" => {
-                tell("It cannot be left out.");
+                print_line("A value is required.");
                 continue;
             }
             typed => typed.to_owned(),
         };
-        match answering.spell(input, &value) {
+        match context.to_config_value(input, &value) {
             Ok(answer) => answers.add(input, answer)?,
             Err(error) => {
-                tell(&format!("{error:#}"));
+                print_line(&format!("{error:#}"));
                 continue;
             }
         }
         if !input.repeated {
             return Ok(());
         }
-        question = "another, or Enter > ".to_owned();
+        question = "another, or Enter to finish > ".to_owned();
     }
 }
 
-/// A password may well have a `${` in it, but hardly a whole name in braces.
+/// A password may contain `${`, but hardly a whole name in braces.
 fn has_variable(value: &str) -> bool {
     value
         .split("${")
@@ -195,34 +191,34 @@ fn has_variable(value: &str) -> bool {
         })
 }
 
-fn tell(text: &str) {
-    // Nothing is left to do if not even stderr can be written.
+fn print_line(text: &str) {
+    // Nothing can be done if stderr is closed.
     let _unheard = writeln!(stderr(), "{}", strip_controls(text));
 }
 
-impl Answering<'_> {
-    /// Returns the value as it stands in the configuration: a variable stays one, a secret goes
-    /// into the store.
-    fn spell(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
+impl AnswerContext<'_> {
+    /// Returns the value for the configuration: a variable is kept, and a secret is stored and
+    /// referenced.
+    fn to_config_value(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
         if has_variable(value) {
             return Ok(value.to_owned());
         }
         input.check(value)?;
         if input.secret {
-            return Ok(self.keeping.stage(self.server, &input.name, value));
+            return Ok(self.secrets.stage(self.server, &input.name, value));
         }
         Ok(if input.format == InputFormat::Path {
-            self.path(value)
+            self.to_absolute(value)
         } else {
             value.to_owned()
         })
     }
 
-    /// The gateway may be started somewhere else than this command.
-    fn path(&self, text: &str) -> String {
-        let path = match (text.strip_prefix("~/"), &self.around.home) {
+    /// Makes the path absolute: the gateway may be started in another directory.
+    fn to_absolute(&self, text: &str) -> String {
+        let path = match (text.strip_prefix("~/"), &self.environment.home) {
             (Some(rest), Some(home)) => home.join(rest),
-            _ => self.around.cwd.join(text),
+            _ => self.environment.cwd.join(text),
         };
         path.to_string_lossy().into_owned()
     }
@@ -233,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_is_told_from_a_password() {
+    fn a_variable_is_distinguished_from_a_password() {
         for (value, expected) in [
             ("${TOKEN}", true),
             ("Bearer ${secret:git.TOKEN}", true),

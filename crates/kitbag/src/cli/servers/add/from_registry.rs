@@ -1,7 +1,7 @@
-//! An entry of the registry, as a server of ours.
+//! Configures a server from a registry entry.
 //!
-//! The author of an entry is unknown to us. The entry is shown before it is used, and nothing in it
-//! is ever taken for a variable or a secret of ours.
+//! The author of an entry is unknown. The entry is shown before it is used, and nothing in it is
+//! expanded as a variable or secret.
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
@@ -14,8 +14,8 @@ use kitbag_registry::{
 use kitbag_upstream::programs;
 use serde::Serialize;
 
-use super::answers::{self, Answering};
-use super::{ServerToAdd, Wanted, pair, vacant};
+use super::answers::{self, AnswerContext};
+use super::{AddTarget, ServerToAdd, check_name_is_free, parse_pair};
 use crate::cli::Invocation;
 use crate::cli::confirm::{Confirmation, confirm};
 use crate::cli::failure::Advise as _;
@@ -28,29 +28,29 @@ use kitbag_launch_review::{Review, ReviewSource};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "From the registry")]
 pub(super) struct FromRegistry {
-    /// NAME is one of the registry, though it has no owner.
+    /// Look NAME up in the registry although it has no owner.
     #[arg(long)]
     pub(super) registry: bool,
-    /// Its name here; the last part of its name in the registry, if not given.
+    /// Local name [default: the last part of its registry name].
     #[arg(long = "as", value_name = "NAME")]
     local: Option<ServerName>,
-    /// The version of the entry; the latest, if not given.
+    /// Version of the entry [default: the latest].
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// The form: npm, pypi, nuget, oci or remote; one that runs here, if not given.
+    /// npm, pypi, nuget, oci or remote [default: one that runs here].
     #[arg(long, value_name = "KIND")]
     package: Option<RunKind>,
-    /// The value of something the server asks for; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, allow_hyphen_values = true)]
+    /// Value for a setting of the server; repeatable.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair, allow_hyphen_values = true)]
     set: Vec<(String, String)>,
-    /// Run it without being asked.
+    /// Run it without asking.
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
     place: RegistryChoice,
 }
 
-/// The origin of a server.
+/// The registry entry of a server.
 #[derive(Debug, Serialize)]
 pub(super) struct RegistryOrigin {
     name: EntryName,
@@ -59,65 +59,67 @@ pub(super) struct RegistryOrigin {
     package: String,
 }
 
-/// The way in which the rest of the command line wants the entry.
+/// Options of the command line that apply to the entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AddWish {
+pub(super) struct AddOptions {
     pub(super) force: bool,
-    /// True if the server will run, now or behind a gateway.
+    /// True if the server will run, now or in a gateway.
     pub(super) enabled: bool,
 }
 
-/// Fetches the entry, shows it, gathers what it asks for, and asks the person whether to run it.
+/// Fetches and shows the entry, collects its values, and asks for confirmation.
 pub(super) async fn fetch(
-    wanted: &Wanted,
+    target: &AddTarget,
     arguments: &FromRegistry,
-    wish: AddWish,
+    options: AddOptions,
     invocation: &Invocation,
 ) -> anyhow::Result<ServerToAdd> {
     let config = invocation.config()?;
     let registry = arguments.place.open(&config);
-    let entry = find(wanted, arguments, &registry, invocation).await?;
+    let entry = fetch_entry(target, arguments, &registry, invocation).await?;
     let server = &entry.server;
     let name = arguments
         .local
         .clone()
         .unwrap_or_else(|| server.name.server_name());
-    vacant(&config, &name, wish.force)?;
+    check_name_is_free(&config, &name, options.force)?;
     let plan = choose(server, arguments.package, |program| {
         programs::find_on_path(program).is_some()
     })
-    .with_context(|| format!("`{}` cannot be run from here", server.name))?;
-    invocation.output.note(&about(&entry, &plan, &registry));
-    let mut keeping = StagedSecrets::load(&config).await?;
-    let answering = Answering {
+    .with_context(|| format!("cannot run `{}` on this machine", server.name))?;
+    invocation
+        .output
+        .note(&describe_entry(&entry, &plan, &registry));
+    let mut secrets = StagedSecrets::load(&config).await?;
+    let context = AnswerContext {
         server: &name,
-        keeping: &mut keeping,
-        around: &invocation.at.environment,
+        secrets: &mut secrets,
+        environment: &invocation.at.environment,
     };
-    let filled = arguments.fill(&plan, &server.name, answering, invocation.output)?;
+    let filled = arguments.fill(&plan, &server.name, context, invocation.output)?;
     let origin = RegistryOrigin {
         name: server.name.clone(),
         version: server.version.clone(),
         kind: plan.kind,
         package: plan.source.clone(),
     };
-    let reach = reach(filled);
-    let review = Review::new(name.as_str(), origin.told(&registry), &reach);
-    if wish.enabled {
-        arguments.agree(review, &server.name, invocation.output)?;
+    let reach = to_reach(filled);
+    let review = Review::new(name.as_str(), origin.to_review_source(&registry), &reach);
+    if options.enabled {
+        arguments.confirm_review(review, &server.name, invocation.output)?;
     } else {
         invocation.output.note(&review.to_string());
     }
     Ok(ServerToAdd {
         name,
         reach,
-        keeping,
+        secrets,
         origin: Some(origin),
     })
 }
 
 impl RegistryOrigin {
-    fn told(&self, registry: &Registry) -> ReviewSource {
+    fn to_review_source(&self, registry: &Registry) -> ReviewSource {
         ReviewSource::Registry {
             entry: format!("{} {}", self.name, self.version),
             url: registry.display_url().to_string(),
@@ -130,25 +132,30 @@ impl FromRegistry {
         &self,
         plan: &RunPlan,
         name: &EntryName,
-        mut answering: Answering<'_>,
+        mut context: AnswerContext<'_>,
         output: Output,
     ) -> anyhow::Result<FilledPlan> {
-        let answers = answers::gather(plan, &self.set, &mut answering, output)?;
-        plan.fill(&answers, literally)
-            .map_err(|missing| answers::missing(&missing, name, &self.set))
+        let answers = answers::collect_answers(plan, &self.set, &mut context, output)?;
+        plan.fill(&answers, escape_variables)
+            .map_err(|missing| answers::missing_error(&missing, name, &self.set))
     }
 
-    fn agree(&self, review: Review, name: &EntryName, output: Output) -> anyhow::Result<()> {
+    fn confirm_review(
+        &self,
+        review: Review,
+        name: &EntryName,
+        output: Output,
+    ) -> anyhow::Result<()> {
         let question = Confirmation {
             text: "Run this?",
             yes: self.yes,
-            command: &self.agreeing(name),
+            command: &self.confirming_command(name),
         };
         confirm(&[review], question, output)
     }
 
-    /// Returns a flag that has no meaning for a server that is described.
-    pub(super) fn given(&self) -> Option<&'static str> {
+    /// Returns the first option that only applies to registry entries.
+    pub(super) fn first_given_flag(&self) -> Option<&'static str> {
         let flags = [
             (self.local.is_some(), "--as"),
             (self.version.is_some(), "--version"),
@@ -162,24 +169,23 @@ impl FromRegistry {
             .map(|(_, flag)| flag)
     }
 
-    /// Returns the command that says yes in advance; a value that was set may be a secret, and is
-    /// not repeated.
-    fn agreeing(&self, name: &EntryName) -> String {
+    /// Returns the command that confirms in advance. Values are omitted, since they may be secrets.
+    fn confirming_command(&self, name: &EntryName) -> String {
         let set = self.set.iter().map(|(key, _)| format!(" --set {key}=…"));
         format!("kitbag servers add {name}{} --yes", set.collect::<String>())
     }
 }
 
-async fn find(
-    wanted: &Wanted,
+async fn fetch_entry(
+    target: &AddTarget,
     arguments: &FromRegistry,
     registry: &Registry,
     invocation: &Invocation,
 ) -> anyhow::Result<RegistryEntry> {
-    let asking = ask(wanted, arguments.version.as_deref(), registry);
+    let asking = look_up(target, arguments.version.as_deref(), registry);
     let entry = invocation
         .output
-        .with_progress(&format!("Asking {}", registry.display_url()), asking)
+        .with_progress(&format!("Fetching from {}", registry.display_url()), asking)
         .await?;
     let reason = entry
         .message
@@ -192,36 +198,35 @@ async fn find(
         EntryStatus::Deprecated => {
             invocation
                 .output
-                .warn(&format!("the author of `{name}` has given it up{reason}"));
+                .warn(&format!("`{name}` is deprecated by its author{reason}"));
         }
         EntryStatus::Deleted => {
             return Err(anyhow!(
-                "`{name}` was taken back by its author or the registry{reason}"
+                "`{name}` was deleted by its author or the registry{reason}"
             ))
-            .advise(|| format!("look for another: kitbag servers find {}", name.short()));
+            .advise(|| format!("search for another: kitbag servers find {}", name.short()));
         }
     }
     Ok(entry)
 }
 
-async fn ask(
-    wanted: &Wanted,
+async fn look_up(
+    target: &AddTarget,
     version: Option<&str>,
     registry: &Registry,
 ) -> Result<RegistryEntry, RegistryError> {
-    match (wanted, version) {
-        (Wanted::Registered(name), version) => registry.fetch_entry(name, version).await,
-        (Wanted::Ours(short), None) => registry.find_by_short_name(short.as_str()).await,
-        (Wanted::Ours(short), version) => {
+    match (target, version) {
+        (AddTarget::Registered(name), version) => registry.fetch_entry(name, version).await,
+        (AddTarget::Named(short), None) => registry.find_by_short_name(short.as_str()).await,
+        (AddTarget::Named(short), version) => {
             let latest = registry.find_by_short_name(short.as_str()).await?;
             registry.fetch_entry(&latest.server.name, version).await
         }
     }
 }
 
-/// Returns where the server comes from and what it will run, for the person who decides whether to
-/// trust it.
-fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
+/// Describes the origin of the server and the command it will run, for the user to decide on.
+fn describe_entry(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
     let server = &entry.server;
     let mut lines = vec![format!(
         "{} {}, from {}",
@@ -237,17 +242,17 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
         ("Repository:", repository),
         ("Website:", server.website_url.clone()),
         ("Package:", package),
-        // Without a gap it is shown in full right away.
+        // Without inputs, the review shows the full command right away.
         (
             "Would run:",
-            (!plan.inputs.is_empty()).then(|| preview(plan)),
+            (!plan.inputs.is_empty()).then(|| preview_command(plan)),
         ),
     ];
     let optional = plan
         .inputs
         .iter()
         .filter(|input| !input.required && input.default.is_none())
-        .map(|input| ("Optional:", Some(setting(input))));
+        .map(|input| ("Optional:", Some(format_setting(input))));
     for (label, text) in facts.into_iter().chain(optional) {
         let text = to_one_line(&text.unwrap_or_default());
         if !text.is_empty() {
@@ -257,20 +262,20 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
     lines.join("\n")
 }
 
-fn preview(plan: &RunPlan) -> String {
+fn preview_command(plan: &RunPlan) -> String {
     let words = plan.preview();
     let words: Vec<_> = words
         .iter()
-        .map(|it| quote_template(&literally(it)))
+        .map(|it| quote_template(&escape_variables(it)))
         .collect();
     words.join(" ")
 }
 
-fn setting(input: &PlanInput) -> String {
-    format!("--set {}=…  {}", input.name, answers::explanation(input))
+fn format_setting(input: &PlanInput) -> String {
+    format!("--set {}=…  {}", input.name, answers::describe_input(input))
 }
 
-fn reach(filled: FilledPlan) -> Reach {
+fn to_reach(filled: FilledPlan) -> Reach {
     match filled {
         FilledPlan::Launch { command, args, env } => Reach::Launch {
             command,
@@ -293,9 +298,8 @@ fn reach(filled: FilledPlan) -> Reach {
     }
 }
 
-/// Spells the text so that no `$` begins a variable: a variable that is nowhere set has `$` as its
-/// default.
-fn literally(text: &str) -> String {
+/// Escapes `$` so that no variable is expanded: `${:-$}` is an unset variable with default `$`.
+fn escape_variables(text: &str) -> String {
     text.replace('$', "${:-$}")
 }
 
@@ -306,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_spelt_literally_means_its_own_letters() {
+    fn escaped_text_resolves_to_itself() {
         for text in [
             "plain",
             "${HOME}",
@@ -317,7 +321,7 @@ mod tests {
         ] {
             let nothing_is_set = |name: &str| (!name.is_empty()).then(|| "leaked".to_owned());
             assert_eq!(
-                Template::new(literally(text))
+                Template::new(escape_variables(text))
                     .resolve(nothing_is_set)
                     .unwrap(),
                 text

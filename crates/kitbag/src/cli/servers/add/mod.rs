@@ -1,8 +1,8 @@
-//! `kitbag servers add`: one more server in the configuration file.
+//! `kitbag servers add`: adds a server to the configuration file.
 //!
 //! # Layout
-//! - `from_registry`: an entry of the registry, as a server of ours
-//! - `answers`: what the entry asks for, from flags or from the person
+//! - `from_registry`: configures a server from a registry entry
+//! - `answers`: values that the entry requires, from flags or the user
 
 mod answers;
 mod from_registry;
@@ -21,43 +21,43 @@ use kitbag_gateway::state::store_address::store_address;
 use kitbag_registry::EntryName;
 use serde::Serialize;
 
-use super::test::{TestOutcome, test};
+use super::test::{TestOutcome, test_server};
 use crate::cli::doctor::has_literal_secret;
 use crate::cli::failure::{Advise as _, CommandFailure};
 use crate::cli::output::describe_offers;
 use crate::cli::{Invocation, to_exit_code};
 use crate::import::staged_secrets::StagedSecrets;
-use from_registry::{AddWish, FromRegistry, RegistryOrigin};
+use from_registry::{AddOptions, FromRegistry, RegistryOrigin};
 use kitbag_gateway::admin::app::App;
 
-/// Add a server: a program to launch, the URL of one that is running, or an entry of the registry.
+/// Add a server: a program to launch, a URL, or a registry entry.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(super) struct Arguments {
-    /// The name; tools appear as NAME__tool. With an owner, it is a name in the registry.
-    name: Wanted,
-    /// The address of the server.
+    /// Name; tools appear as NAME__tool. OWNER/NAME refers to the registry.
+    name: AddTarget,
+    /// URL of the server.
     #[arg(conflicts_with = "command")]
     url: Option<String>,
-    /// The program and its arguments, after `--`.
+    /// Program and its arguments, after `--`.
     #[arg(last = true)]
     command: Vec<String>,
-    /// A variable for the program; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, conflicts_with = "url")]
+    /// Environment variable for the program; repeatable.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair, conflicts_with = "url")]
     env: Vec<(String, String)>,
-    /// The directory to launch the program in.
+    /// Working directory of the program.
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     cwd: Option<String>,
-    /// A header for every request; may be repeated.
-    #[arg(long, short = 'H', value_name = "KEY=VALUE", value_parser = header, conflicts_with = "command")]
+    /// Header for every request; repeatable.
+    #[arg(long, short = 'H', value_name = "KEY=VALUE", value_parser = parse_header, conflicts_with = "command")]
     header: Vec<(String, String)>,
-    /// `sse` for a server that speaks only the old HTTP+SSE transport.
+    /// Use `sse` for a server that only speaks the old HTTP+SSE transport.
     #[arg(long, value_parser = ["http", "sse"], conflicts_with = "command")]
     transport: Option<String>,
-    /// Write it down without using it yet.
+    /// Add it without enabling it.
     #[arg(long)]
     disabled: bool,
-    /// Do not start it now to see whether it works.
+    /// Do not test it.
     #[arg(long)]
     no_test: bool,
     /// Replace a server of the same name.
@@ -80,44 +80,44 @@ Examples:
   kitbag servers add old http://localhost:8000/sse --transport sse
   kitbag servers add io.github.acme/weather --set region=eu
 
-The exit code is 1 when it was added and does not work.
-${VARIABLE} is filled in at launch, so that the secret stays out of the file.
-Put it in single quotes, or the shell fills it in right away. Names with an
-owner are those of the registry: kitbag servers find TEXT";
+The exit code is 1 if the server was added but does not work. ${VARIABLE} is
+expanded at launch, which keeps secrets out of the file; use single quotes so
+that the shell does not expand it. Names with an owner are looked up in the
+registry: kitbag servers find TEXT";
 
-/// The thing that the person wants to add, judged by the form of its name.
+/// The server to add, distinguished by the form of its name.
 #[derive(Debug, Clone)]
-enum Wanted {
-    Ours(ServerName),
+enum AddTarget {
+    Named(ServerName),
     Registered(EntryName),
 }
 
-/// A server on its way into the configuration.
+/// A server to write to the configuration.
 struct ServerToAdd {
     name: ServerName,
     reach: Reach,
-    /// The secrets that the server refers to.
-    keeping: StagedSecrets,
+    /// Secrets that the server refers to.
+    secrets: StagedSecrets,
     origin: Option<RegistryOrigin>,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let (enabled, force) = (!arguments.disabled, arguments.force);
     let is_tested = !arguments.no_test && enabled;
-    if let Wanted::Ours(name) = &arguments.name
-        && arguments.says_nothing()
+    if let AddTarget::Named(name) = &arguments.name
+        && arguments.has_no_source()
     {
-        return Ok(misses_everything(name));
+        return Ok(report_missing_source(name));
     }
     let ServerToAdd {
         name,
         reach,
-        keeping,
+        secrets,
         origin,
-    } = to_add(arguments, invocation).await?;
-    let draft = Draft::of(&name, &NewServer { reach, enabled }, force, invocation)?;
-    // A secret must be in the store before anything refers to it.
-    keeping
+    } = build_server(arguments, invocation).await?;
+    let draft = Draft::build(&name, &NewServer { reach, enabled }, force, invocation)?;
+    // Secrets must be stored before the configuration refers to them.
+    secrets
         .save(&store_address(&draft.config)?, draft.config.secret_key)
         .await?;
     let readable = draft
@@ -126,12 +126,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         .is_some_and(has_literal_secret);
     let config = draft.write()?;
     let test = match is_tested {
-        true => Some(try_out(&name, invocation).await),
+        true => Some(try_server(&name, invocation).await),
         false => None,
     };
     let works = !matches!(test, Some(TestOutcome::Fails(_)));
     invocation.output.show(
-        &Added {
+        &AddReport {
             name,
             config,
             origin,
@@ -145,44 +145,53 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(to_exit_code(works))
 }
 
-/// Returns the server as the command line describes it, or as the registry does.
-async fn to_add(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ServerToAdd> {
-    if let Wanted::Ours(name) = &arguments.name
+/// Builds the server from the command line or the registry.
+async fn build_server(
+    arguments: Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ServerToAdd> {
+    if let AddTarget::Named(name) = &arguments.name
         && !arguments.from_registry.registry
     {
-        return described(name.clone(), arguments);
+        return from_arguments(name.clone(), arguments);
     }
-    arguments.refuse_what_the_registry_says()?;
-    let wish = AddWish {
+    arguments.reject_own_definition()?;
+    let options = AddOptions {
         force: arguments.force,
         enabled: !arguments.disabled,
     };
-    from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation).await
+    from_registry::fetch(
+        &arguments.name,
+        &arguments.from_registry,
+        options,
+        invocation,
+    )
+    .await
 }
 
 const READABLE: &str = "
-What looks like a secret stands readable in that file. To have it encrypted:
-  kitbag secret set NAME    and write ${secret:NAME} in its place";
+The file contains what looks like a secret in plain text. To encrypt it, run
+  kitbag secret set NAME    and replace the text with ${secret:NAME}";
 
-/// Tells a usage error like those of the parser, but with advice.
-fn misses_everything(name: &ServerName) -> ExitCode {
+/// Prints a usage error like clap, with a remedy.
+fn report_missing_source(name: &ServerName) -> ExitCode {
     let text = format!(
-        "the command line does not say how `{name}` is run\n\n  \
-         a program to launch:  kitbag servers add {name} -- COMMAND [ARGS]...\n  \
-         one that is running:  kitbag servers add {name} URL\n  \
-         from the registry:    kitbag servers add OWNER/NAME\n\n\
-         Look in the registry: kitbag servers find {name}\n"
+        "nothing given to run as `{name}`\n\n  \
+         launch a program:   kitbag servers add {name} -- COMMAND [ARGS]...\n  \
+         connect to a URL:   kitbag servers add {name} URL\n  \
+         from the registry:  kitbag servers add OWNER/NAME\n\n\
+         To search the registry: kitbag servers find {name}\n"
     );
-    // Nothing is left to do if not even stderr can be written.
+    // Nothing can be done if stderr is closed.
     let _unheard = clap::Error::raw(ErrorKind::MissingRequiredArgument, text).print();
     ExitCode::from(USAGE_ERROR)
 }
 
-/// The exit code is the same as that of the parser of arguments.
+/// The same exit code as for usage errors of clap.
 const USAGE_ERROR: u8 = 2;
 
 #[derive(Debug, Serialize)]
-struct Added {
+struct AddReport {
     name: ServerName,
     config: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,7 +200,7 @@ struct Added {
     test: Option<TestOutcome>,
 }
 
-/// The configuration with the server in it, not yet written.
+/// The edited configuration, not yet written.
 struct Draft {
     path: PathBuf,
     text: String,
@@ -199,7 +208,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn of(
+    fn build(
         name: &ServerName,
         server: &NewServer,
         force: bool,
@@ -208,7 +217,7 @@ impl Draft {
         let path = invocation.at.editable_file()?;
         let text = edit::read_file(&path)?;
         let before = invocation.at.parse(&text, &path);
-        vacant(
+        check_name_is_free(
             &before.context("the configuration cannot be used")?,
             name,
             force,
@@ -219,32 +228,30 @@ impl Draft {
         Ok(Self { path, text, config })
     }
 
-    /// Writes the file, and returns the path of the file that now has the server.
+    /// Writes the file and returns its path.
     fn write(self) -> Result<PathBuf, EditError> {
         edit::write_file(&self.path, &self.text)?;
         Ok(self.path)
     }
 }
 
-/// Returns an error if the name is taken and not to be taken over.
-fn vacant(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()> {
+/// Returns an error if the name is taken and `force` is false.
+fn check_name_is_free(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()> {
     if config.find_server(name).is_none() || force {
         return Ok(());
     }
-    Err(anyhow!("there is a server `{name}` already"))
-        .advise(|| "choose another name, or replace it with --force".to_owned())
+    Err(anyhow!("server `{name}` already exists"))
+        .advise(|| "choose another name, or replace the server with --force".to_owned())
 }
 
-/// Starts the server once, so that a mistake shows while the person is still here, and the
-/// first client finds its tools.
-async fn try_out(name: &ServerName, invocation: &Invocation) -> TestOutcome {
+/// Starts the server once, so that mistakes show up now and its tools are already listed for the
+/// first client.
+async fn try_server(name: &ServerName, invocation: &Invocation) -> TestOutcome {
     // The first start of a package downloads it.
-    let _shown = invocation
-        .output
-        .progress(&format!("Starting `{name}` and asking what it offers"));
-    match open(name, invocation).await {
+    let _shown = invocation.output.progress(&format!("Starting `{name}`"));
+    match open_app(name, invocation).await {
         Ok(app) => {
-            let outcome = test(&app, name).await;
+            let outcome = test_server(&app, name).await;
             app.close().await;
             outcome
         }
@@ -252,39 +259,39 @@ async fn try_out(name: &ServerName, invocation: &Invocation) -> TestOutcome {
     }
 }
 
-/// A gateway with this one server.
-async fn open(name: &ServerName, invocation: &Invocation) -> anyhow::Result<App> {
+/// Opens a gateway with this one server.
+async fn open_app(name: &ServerName, invocation: &Invocation) -> anyhow::Result<App> {
     let mut config = invocation.config()?;
     config.servers.retain(|other, _| other == name);
     App::open(&config).await
 }
 
-fn for_people(added: &Added) -> String {
-    let Added {
+fn for_people(added: &AddReport) -> String {
+    let AddReport {
         name, config, test, ..
     } = added;
     let path = config.display();
     match test {
         None => {
-            format!("Added `{name}` to {path}\nSee whether it works: kitbag servers test {name}")
+            format!("Added `{name}` to {path}\nTo test it: kitbag servers test {name}")
         }
         Some(TestOutcome::Works(report)) => format!(
-            "Added `{name}` to {path}\nIt works and offers {}.\nServe it: kitbag serve (one that is running takes it over)",
+            "Added `{name}` to {path}\nIt works and offers {}.\nTo serve it: kitbag serve (a running gateway adds it by itself)",
             describe_offers(report.tools, report.prompts, report.resources)
         ),
         Some(TestOutcome::Fails(failure)) => format!(
-            "Added `{name}` to {path}, but it does not work yet.\n\n{failure}\n\nAfter that: kitbag servers test \
-             {name}\nOr take it out again: kitbag servers remove {name}"
+            "Added `{name}` to {path}, but it does not work yet.\n\n{failure}\n\nThen test it: kitbag servers test \
+             {name}\nOr remove it: kitbag servers remove {name}"
         ),
     }
 }
 
 impl Arguments {
-    fn says_nothing(&self) -> bool {
+    fn has_no_source(&self) -> bool {
         self.url.is_none() && self.command.is_empty() && !self.from_registry.registry
     }
 
-    fn refuse_what_the_registry_says(&self) -> anyhow::Result<()> {
+    fn reject_own_definition(&self) -> anyhow::Result<()> {
         let Self {
             url,
             command,
@@ -296,21 +303,21 @@ impl Arguments {
         } = self;
         if url.is_some() || !command.is_empty() {
             return Err(anyhow!(
-                "a name with an owner is one of the registry, which says itself how it is run"
+                "a name with an owner refers to the registry, which defines how to run it"
             ))
-            .advise(|| "to describe a server yourself, choose a name without `/`".to_owned());
+            .advise(|| "to define the server yourself, choose a name without `/`".to_owned());
         }
         if !env.is_empty() || cwd.is_some() || !header.is_empty() || transport.is_some() {
             return Err(anyhow!(
-                "the registry says which variables and headers this server has"
+                "the registry defines the variables and headers of this server"
             ))
-            .advise(|| "give their values with --set KEY=VALUE".to_owned());
+            .advise(|| "set their values with --set KEY=VALUE".to_owned());
         }
         Ok(())
     }
 }
 
-fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToAdd> {
+fn from_arguments(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToAdd> {
     let Arguments {
         url,
         command,
@@ -321,8 +328,8 @@ fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToA
         from_registry,
         ..
     } = arguments;
-    if let Some(flag) = from_registry.given() {
-        bail!("{flag} is for servers of the registry");
+    if let Some(flag) = from_registry.first_given_flag() {
+        bail!("{flag} is only for servers from the registry");
     }
     let mut words = command.into_iter();
     let reach = match (words.next(), url) {
@@ -347,30 +354,30 @@ fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToA
     Ok(ServerToAdd {
         name,
         reach,
-        keeping: StagedSecrets::default(),
+        secrets: StagedSecrets::default(),
         origin: None,
     })
 }
 
-impl FromStr for Wanted {
+impl FromStr for AddTarget {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         if text.contains('/') {
             Ok(Self::Registered(text.parse()?))
         } else {
-            Ok(Self::Ours(text.parse()?))
+            Ok(Self::Named(text.parse()?))
         }
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// `Key=value`, or `Key: value` as other tools want it.
-fn header(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once(['=', ':']).ok_or("write KEY=VALUE")?;
+/// `Key=value`, or `Key: value` as in other tools.
+fn parse_header(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once(['=', ':']).ok_or("expected KEY=VALUE")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }

@@ -1,4 +1,4 @@
-//! The schemas of the tools that Kitbag itself serves: the always-on ones, and those of its built-in server.
+//! Checks the schemas of Kitbag's own tools: the always-on ones and those of the built-in server.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use kitbag_gateway::surface::always_on_definitions;
 use kitbag_tool_files::{CheckFinding, CheckId, LoosePart, loose_parts};
 use serde_json::Value;
 
-/// Holds them against check 08. Returns how many there are, and what is wrong with them.
+/// Returns the number of tools, and findings of check 08.
 pub(super) fn check() -> (usize, Vec<CheckFinding>) {
     let definitions = definitions();
-    let findings = definitions.iter().flat_map(of_definition);
+    let findings = definitions.iter().flat_map(check_definition);
     (definitions.len(), findings.collect())
 }
 
@@ -21,16 +21,16 @@ fn definitions() -> Vec<Value> {
     always_on_definitions().into_iter().chain(agents).collect()
 }
 
-fn of_definition(definition: &Value) -> Vec<CheckFinding> {
+fn check_definition(definition: &Value) -> Vec<CheckFinding> {
     let Some(schema) = definition["inputSchema"].as_object() else {
         return Vec::new();
     };
     let name = definition["name"].as_str().unwrap_or_default();
     let parts = loose_parts(schema).into_iter();
-    parts.map(|part| finding(name, part)).collect()
+    parts.map(|part| to_finding(name, part)).collect()
 }
 
-fn finding(name: &str, part: LoosePart) -> CheckFinding {
+fn to_finding(name: &str, part: LoosePart) -> CheckFinding {
     CheckFinding {
         check: CheckId::StrictSchemas,
         file: Path::new("built-in").join(name),
@@ -47,14 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_of_our_own_refuses_what_it_does_not_know() {
+    fn every_own_tool_has_a_strict_schema() {
         assert_eq!(check(), (11, Vec::new()));
     }
 
     #[test]
-    fn a_loose_schema_of_our_own_would_be_found() {
+    fn a_loose_schema_is_found() {
         let loose = json!({ "name": "x", "inputSchema": { "type": "object", "properties": {} } });
-        let found = of_definition(&loose);
+        let found = check_definition(&loose);
         assert_eq!(
             found[0].to_string(),
             "built-in/x: check 08 strict schemas: the input accepts unknown members"

@@ -1,4 +1,4 @@
-//! Every tool is found by its own intents, among all others.
+//! Checks that every tool is found by its own intents, among all others.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ use crate::cli::eval::read_tools;
 use crate::cli::index::format_progress;
 use crate::cli::output::pluralize;
 
-/// A tool must be among this many.
+/// The worst rank that passes.
 const MOST_RANK: usize = 3;
 
-/// The tools that came back for each intent.
+/// The outcome of all searches.
 pub(super) struct IntentSearch {
     pub(super) findings: Vec<CheckFinding>,
     pub(super) intents: usize,
-    /// The number of tools that were searched.
+    /// Number of searched tools.
     pub(super) among: usize,
 }
 
@@ -59,14 +59,14 @@ pub(super) async fn search(
     for (number, (tool, intent)) in intents.enumerate() {
         going_on.update(&format!("Searching: {number} of {all}"));
         let found = index.find(intent, &options).await?;
-        if !found.iter().any(|it| is_of(it, tool)) {
-            search.findings.push(missed(tool, intent, &found));
+        if !found.iter().any(|it| matches_tool(it, tool)) {
+            search.findings.push(miss_finding(tool, intent, &found));
         }
     }
     Ok(search)
 }
 
-/// Returns each tool once, those that are checked first.
+/// Returns each tool once, checked tools first.
 fn index_sources(
     sources: &CheckSources,
     distractors: &[PathBuf],
@@ -86,37 +86,35 @@ fn index_sources(
         .collect())
 }
 
-/// The same tool on another server is as good.
-fn is_of(candidate: &Candidate, tool: &ToolFile) -> bool {
+/// The same tool on another server counts.
+fn matches_tool(candidate: &Candidate, tool: &ToolFile) -> bool {
     let mut entries = std::iter::once(&candidate.entry).chain(&candidate.copies);
     entries.any(|it| it.tool_name == tool.name.as_str())
 }
 
-fn missed(tool: &ToolFile, intent: &str, found: &[Candidate]) -> CheckFinding {
+fn miss_finding(tool: &ToolFile, intent: &str, found: &[Candidate]) -> CheckFinding {
     let names: Vec<String> = found
         .iter()
         .map(|it| format!("`{}`", it.entry.tool_name))
         .collect();
     let instead = match names.as_slice() {
-        [] => "nothing came instead".to_owned(),
-        names => format!("{} came instead", names.join(", ")),
+        [] => "no results".to_owned(),
+        names => format!("found {}", names.join(", ")),
     };
     CheckFinding {
         check: CheckId::Intents,
         file: tool.path.clone(),
-        line: Some(line_of(tool, intent)),
+        line: Some(find_line(tool, intent)),
         message: format!(
-            "`{}` is not among the first three for \"{intent}\"; {instead}",
+            "`{}` is not among the top three for \"{intent}\"; {instead}",
             tool.name
         ),
-        advice: Some(
-            "say in the description what people ask for, or replace the intent".to_owned(),
-        ),
+        advice: Some("use the users' words in the description, or replace the intent".to_owned()),
     }
 }
 
-/// Returns the line on which an intent stands.
-fn line_of(tool: &ToolFile, intent: &str) -> usize {
+/// Returns the line of the intent.
+fn find_line(tool: &ToolFile, intent: &str) -> usize {
     let mut lines = tool.source().lines();
     match lines.position(|line| line.contains(intent)) {
         Some(line) => line + 1,

@@ -28,29 +28,29 @@ pub(super) use sources::{CheckSources, ExtraFiles};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// Tool files, directories of them, or a whole catalog; the effective configuration by default.
+    /// Tool files, directories, or a whole catalog [default: the effective configuration].
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The manifest to compare the tools with; TOOLS.md in the directory by default.
+    /// Manifest to compare the tools with [default: TOOLS.md in the directory].
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
-    /// The folder with a page for each tool.
+    /// Folder with a page for each tool.
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
     #[command(flatten)]
     wanted: WantedChecks,
 }
 
-/// The checks that are wanted, and what they need to know.
+/// Which checks to run, and their parameters.
 #[derive(Debug, Default, Args)]
 pub(super) struct WantedChecks {
-    /// Only these checks, by number or name.
+    /// Run only these checks, by number or name.
     #[arg(long, value_name = "CHECK,…", value_delimiter = ',')]
     only: Vec<CheckId>,
-    /// A folder whose tools.jsonl has tools to search among; may be given several times.
+    /// Search among the tools in this folder's tools.jsonl too; repeatable.
     #[arg(long, value_name = "DIR")]
     among: Vec<PathBuf>,
-    /// The day on which dated data must hold; today unless given.
+    /// Day on which dated data must be valid [default: today].
     #[arg(long = "on", value_name = "DATE")]
     day: Option<Date>,
 }
@@ -63,26 +63,26 @@ Examples:
   kitbag tools check tools --manifest TOOLS.md --pages docs/tools
   kitbag tools check catalog --among evals/small --json
 
-A whole catalog is a directory with TOOLS.md and the files in tools; its rows of
-dated data are in data, and its pages in ../docs/tools. The exit code is 1 if
-anything is wrong.";
+A whole catalog is a directory with TOOLS.md and the files in tools; its dated
+data is in data, and its pages are in ../docs/tools. The exit code is 1 if a
+check fails.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let beside = ExtraFiles {
+    let extra = ExtraFiles {
         manifest: arguments.manifest,
         pages: arguments.pages,
     };
     let sources = match arguments.paths.as_slice() {
-        [] => CheckSources::in_force(&invocation.config()?, &beside)?,
-        paths => CheckSources::named(paths, &beside)?,
+        [] => CheckSources::from_config(&invocation.config()?, &extra)?,
+        paths => CheckSources::from_paths(paths, &extra)?,
     };
-    let report = checked(&sources, &arguments.wanted, invocation).await?;
+    let report = run_checks(&sources, &arguments.wanted, invocation).await?;
     report.show(invocation)?;
     Ok(to_exit_code(report.is_well()))
 }
 
-/// Runs the checks that are wanted.
-pub(super) async fn checked(
+/// Runs the requested checks.
+pub(super) async fn run_checks(
     sources: &CheckSources,
     wanted: &WantedChecks,
     invocation: &Invocation,
@@ -93,7 +93,7 @@ pub(super) async fn checked(
         .iter()
         .flat_map(|source| check_source(source, day))
         .collect();
-    let mut report = CheckReport::of(sources);
+    let mut report = CheckReport::from_sources(sources);
     if sources.with_own_tools && wanted.includes(CheckId::StrictSchemas) {
         let (tools, loose) = built_in_schemas::check();
         report.own_tools = tools;
@@ -105,7 +105,7 @@ pub(super) async fn checked(
         report.searched = Some((search.intents, search.among));
     }
     findings.retain(|finding| wanted.includes(finding.check));
-    report.take(findings, &wanted.only);
+    report.add_findings(findings, &wanted.only);
     Ok(report)
 }
 
@@ -135,7 +135,7 @@ fn check_source(source: &CheckSource, day: Date) -> Vec<CheckFinding> {
         dated: None,
         ..input
     });
-    // Clients do not see the providers of models, so nothing searches for them.
+    // Model providers are not visible to clients, so they are not searched for.
     let providers = providers.into_iter();
     let of_requests = providers.filter(|finding| finding.check != CheckId::Intents);
     check(&input).into_iter().chain(of_requests).collect()

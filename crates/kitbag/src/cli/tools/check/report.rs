@@ -1,4 +1,4 @@
-//! The findings of a check, and what was checked.
+//! The findings, and what was checked.
 
 use kitbag_tool_files::{CheckFinding, CheckId};
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use crate::cli::output::{pluralize, strip_controls, to_one_line};
 
 pub(in crate::cli::tools) struct CheckReport {
     findings: Vec<CheckFinding>,
-    /// Each source by its name, with the number of its tools.
+    /// The sources by name, with their number of tools.
     sources: Vec<(String, usize)>,
     providers: usize,
-    /// The number of tools that Kitbag serves itself and that were checked.
+    /// Number of Kitbag's own tools checked.
     pub(super) own_tools: usize,
-    /// The number of intents that were asked, and of tools among which each was looked for.
+    /// Number of intents, and of tools they were searched among.
     pub(super) searched: Option<(usize, usize)>,
     checks: Vec<CheckId>,
     has_manifest: bool,
@@ -23,7 +23,7 @@ pub(in crate::cli::tools) struct CheckReport {
 }
 
 impl CheckReport {
-    pub(super) fn of(sources: &CheckSources) -> Self {
+    pub(super) fn from_sources(sources: &CheckSources) -> Self {
         let all = &sources.sources;
         Self {
             findings: Vec::new(),
@@ -41,13 +41,13 @@ impl CheckReport {
         }
     }
 
-    /// Takes what was found by the checks that were wanted; by all, if none was named.
-    pub(super) fn take(&mut self, mut findings: Vec<CheckFinding>, only: &[CheckId]) {
+    /// Adds the findings of the requested checks; an empty `only` means all.
+    pub(super) fn add_findings(&mut self, mut findings: Vec<CheckFinding>, only: &[CheckId]) {
         findings.sort_by(|a, b| (a.check, &a.file, a.line).cmp(&(b.check, &b.file, b.line)));
         self.findings = findings;
         let all = CheckId::ALL.into_iter();
         let wanted = all.filter(|it| only.is_empty() || only.contains(it));
-        self.checks = wanted.filter(|it| self.can(*it)).collect();
+        self.checks = wanted.filter(|it| self.has_input_for(*it)).collect();
     }
 
     pub(in crate::cli::tools) fn is_well(&self) -> bool {
@@ -55,11 +55,13 @@ impl CheckReport {
     }
 
     pub(in crate::cli::tools) fn show(&self, invocation: &Invocation) -> anyhow::Result<()> {
-        invocation.output.show(&self.json(), |_| self.for_people())
+        invocation
+            .output
+            .show(&self.to_json(), |_| self.for_people())
     }
 
-    /// True if there was something to hold the tools against.
-    fn can(&self, check: CheckId) -> bool {
+    /// True if the data that the check needs is present.
+    fn has_input_for(&self, check: CheckId) -> bool {
         match check {
             CheckId::Manifest => self.has_manifest,
             CheckId::Pages => self.has_pages,
@@ -68,15 +70,15 @@ impl CheckReport {
         }
     }
 
-    pub(in crate::cli::tools) fn json(&self) -> Value {
-        let findings: Vec<Value> = self.findings.iter().map(finding).collect();
+    pub(in crate::cli::tools) fn to_json(&self) -> Value {
+        let findings: Vec<Value> = self.findings.iter().map(finding_to_json).collect();
         let sources = self.sources.iter();
         let sources = sources.map(|(name, tools)| json!({ "path": name, "tools": tools }));
         let (intents, among) = self.searched.unzip();
         json!({
             "ok": self.is_well(),
             "findings": findings,
-            "checks": names(&self.checks),
+            "checks": check_names(&self.checks),
             "sources": sources.collect::<Vec<_>>(),
             "providers": self.providers,
             "own_tools": self.own_tools,
@@ -86,7 +88,7 @@ impl CheckReport {
     }
 
     pub(in crate::cli::tools) fn for_people(&self) -> String {
-        let mut lines: Vec<String> = self.findings.iter().map(line).collect();
+        let mut lines: Vec<String> = self.findings.iter().map(format_finding).collect();
         lines.push(self.summary());
         lines.join("\n")
     }
@@ -97,14 +99,11 @@ impl CheckReport {
             .map(|(name, tools)| format!("{} of {name}", pluralize(*tools, "tool")))
             .collect();
         if self.providers > 0 {
-            parts.push(format!(
-                "{} of models",
-                pluralize(self.providers, "provider")
-            ));
+            parts.push(format!("model {}", pluralize(self.providers, "provider")));
         }
         if self.own_tools > 0 {
             parts.push(format!(
-                "{} that Kitbag serves itself",
+                "{} of Kitbag itself",
                 pluralize(self.own_tools, "tool")
             ));
         }
@@ -113,21 +112,21 @@ impl CheckReport {
             parts.push(format!("{} among {among}", pluralize(intents, "intent")));
         }
         let verdict = match self.findings.len() {
-            0 => "nothing is wrong".to_owned(),
-            1 => "1 thing is wrong".to_owned(),
-            many => format!("{many} things are wrong"),
+            0 => "no problems".to_owned(),
+            1 => "1 problem".to_owned(),
+            many => format!("{many} problems"),
         };
-        let checks = names(&self.checks).join(", ");
+        let checks = check_names(&self.checks).join(", ");
         format!("Checked {} ({checks}): {verdict}.", parts.join(", "))
     }
 }
 
-fn names(checks: &[CheckId]) -> Vec<&'static str> {
+fn check_names(checks: &[CheckId]) -> Vec<&'static str> {
     checks.iter().map(|it| it.as_str()).collect()
 }
 
 /// `file:line: check 08 strict schemas: message => advice`
-fn line(finding: &CheckFinding) -> String {
+fn format_finding(finding: &CheckFinding) -> String {
     let text = match &finding.advice {
         Some(advice) => format!("{finding} => {advice}"),
         None => finding.to_string(),
@@ -135,7 +134,7 @@ fn line(finding: &CheckFinding) -> String {
     to_one_line(&strip_controls(&text))
 }
 
-fn finding(finding: &CheckFinding) -> Value {
+fn finding_to_json(finding: &CheckFinding) -> Value {
     json!({
         "check": finding.check.as_str(),
         "file": finding.file.display().to_string(),

@@ -1,4 +1,4 @@
-//! The sources whose tools are checked, with the manifest, the pages and the data that they are held against.
+//! The tools to check, with the manifest, pages and data to check them against.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,31 +13,31 @@ use kitbag_tool_files::{
 
 use crate::cli::failure::Advise as _;
 
-/// Everything that is checked at once.
+/// Everything to check.
 pub(in crate::cli::tools) struct CheckSources {
     pub(super) sources: Vec<CheckSource>,
-    /// The other tools that a search finds beside those of the sources.
+    /// Other tools that searches may find.
     pub(super) others: Vec<Arc<ToolFile>>,
-    /// True if the schemas of Kitbag's own tools are checked, too.
+    /// True if Kitbag's own tools are checked too.
     pub(super) with_own_tools: bool,
 }
 
-/// One directory, or some files, or the catalog in the binary.
+/// One directory, some files, or the built-in catalog.
 #[derive(Default)]
 pub(super) struct CheckSource {
-    /// The path that a person typed, or `built-in`.
+    /// The path as typed, or `built-in`.
     pub(super) name: String,
     pub(super) tools: Vec<Arc<ToolFile>>,
     pub(super) problems: Vec<ToolFileError>,
     pub(super) manifest: Option<Manifest>,
-    /// The page of each tool, by its id.
+    /// Pages by tool ID.
     pub(super) pages: Option<BTreeMap<String, ToolPage>>,
     pub(super) dated: Option<DatedData>,
-    /// The providers of models, of which only the requests are checked.
+    /// Model providers; only their requests are checked.
     pub(super) providers: Vec<Arc<ToolFile>>,
 }
 
-/// The files that a person names beside the tools.
+/// Files given in addition to the tools.
 #[derive(Debug, Default)]
 pub(in crate::cli::tools) struct ExtraFiles {
     pub(in crate::cli::tools) manifest: Option<PathBuf>,
@@ -45,18 +45,18 @@ pub(in crate::cli::tools) struct ExtraFiles {
 }
 
 const BUILT_IN: &str = "built-in";
-/// The folder of the tool files in a whole catalog.
+/// The folder of tool files in a whole catalog.
 const TOOLS: &str = "tools";
 
 impl CheckSources {
-    /// The tools in the binary with the operator's data over theirs, and those of the configured directories.
-    pub(in crate::cli::tools) fn in_force(
+    /// Returns the built-in tools with the operator's data, and the tools of the configured directories.
+    pub(in crate::cli::tools) fn from_config(
         config: &Config,
-        beside: &ExtraFiles,
+        extra: &ExtraFiles,
     ) -> anyhow::Result<Self> {
         let directories = &config.catalog.directories;
         let read = CatalogDirectories::read(directories.clone());
-        let (dated, mistakes) = with_files(DatedData::built_in(), &config.catalog.data)?;
+        let (dated, mistakes) = add_files(DatedData::built_in(), &config.catalog.data)?;
         let built_in = CheckSource {
             name: BUILT_IN.to_owned(),
             manifest: Some(Manifest::built_in()),
@@ -65,11 +65,11 @@ impl CheckSources {
             ..CheckSource::default()
         };
         let mut built_in = built_in
-            .taking(read.current(), Path::new(BUILT_IN))
-            .beside(beside)?;
+            .with_catalog(read.current(), Path::new(BUILT_IN))
+            .with_extra_files(extra)?;
         built_in.problems.extend(mistakes);
         let there = directories.iter().filter(|it| it.exists());
-        let own = there.map(|it| CheckSource::of_directory(it, read.current()));
+        let own = there.map(|it| CheckSource::from_directory(it, read.current()));
         let own: Vec<CheckSource> = own.collect::<anyhow::Result<_>>()?;
         Ok(Self {
             sources: std::iter::once(built_in).chain(own).collect(),
@@ -78,16 +78,16 @@ impl CheckSources {
         })
     }
 
-    /// The paths that a person typed.
-    pub(in crate::cli::tools) fn named(
+    /// Returns the tools at the given paths.
+    pub(in crate::cli::tools) fn from_paths(
         paths: &[PathBuf],
-        beside: &ExtraFiles,
+        extra: &ExtraFiles,
     ) -> anyhow::Result<Self> {
-        if beside.manifest.is_some() && paths.len() > 1 {
-            return Err(anyhow!("one manifest cannot be that of several sources"))
-                .advise(|| "name one PATH with --manifest".to_owned());
+        if extra.manifest.is_some() && paths.len() > 1 {
+            return Err(anyhow!("a manifest cannot apply to several sources"))
+                .advise(|| "pass a single PATH with --manifest".to_owned());
         }
-        let plain = paths.iter().filter(|it| in_whole(it).is_none());
+        let plain = paths.iter().filter(|it| find_catalog_root(it).is_none());
         let plain: Vec<PathBuf> = plain.cloned().collect();
         let catalog = match plain.is_empty() {
             true => ToolCatalog::default(),
@@ -95,26 +95,28 @@ impl CheckSources {
         };
         let mut sources = Vec::new();
         for path in paths {
-            let source = match in_whole(path) {
-                Some(root) => CheckSource::of_whole(path, &root)?,
-                None => CheckSource::of_directory(path, &catalog)?,
+            let source = match find_catalog_root(path) {
+                Some(root) => CheckSource::from_catalog(path, &root)?,
+                None => CheckSource::from_directory(path, &catalog)?,
             };
-            sources.push(source.beside(beside)?);
+            sources.push(source.with_extra_files(extra)?);
         }
         Ok(Self {
             sources,
-            with_own_tools: paths.iter().any(|it| it.is_dir() && in_whole(it).is_some()),
+            with_own_tools: paths
+                .iter()
+                .any(|it| it.is_dir() && find_catalog_root(it).is_some()),
             others: catalog.tools().to_vec(),
         })
     }
 }
 
 impl CheckSource {
-    /// A directory or a file of the operator's own.
-    fn of_directory(path: &Path, catalog: &ToolCatalog) -> anyhow::Result<Self> {
+    /// Reads a directory or file of the operator.
+    fn from_directory(path: &Path, catalog: &ToolCatalog) -> anyhow::Result<Self> {
         if !path.exists() {
-            return Err(anyhow!("there is nothing at {}", path.display()))
-                .advise(|| "name a tool file or a directory of them".to_owned());
+            return Err(anyhow!("{} does not exist", path.display()))
+                .advise(|| "pass a tool file or a directory of tool files".to_owned());
         }
         let manifest = path.join(Manifest::FILE);
         let source = Self {
@@ -125,18 +127,18 @@ impl CheckSource {
                 .transpose()?,
             ..Self::default()
         };
-        Ok(source.taking(catalog, path))
+        Ok(source.with_catalog(catalog, path))
     }
 
-    /// A whole catalog, or one file of it, which is not held against the manifest of all.
-    fn of_whole(path: &Path, root: &Path) -> anyhow::Result<Self> {
+    /// Reads a whole catalog, or one file of it, which is not compared with the manifest.
+    fn from_catalog(path: &Path, root: &Path) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         if path.is_file() {
             let source = Self {
                 name,
                 ..Self::default()
             };
-            return Ok(source.taking(&ToolCatalog::from_directory_only(path), path));
+            return Ok(source.with_catalog(&ToolCatalog::from_directory_only(path), path));
         }
         let tools = root.join(TOOLS);
         let providers = ToolCatalog::from_directory_only(&root.join("providers"));
@@ -147,7 +149,7 @@ impl CheckSource {
             dated: Some(dated),
             ..Self::default()
         }
-        .taking(&ToolCatalog::from_directory_only(&tools), &tools);
+        .with_catalog(&ToolCatalog::from_directory_only(&tools), &tools);
         source.problems.extend(mistakes);
         if root.join("providers").is_dir() {
             source.problems.extend_from_slice(providers.problems());
@@ -160,8 +162,8 @@ impl CheckSource {
         Ok(source)
     }
 
-    /// Takes the tools and the problems that are at a path.
-    fn taking(mut self, catalog: &ToolCatalog, path: &Path) -> Self {
+    /// Adds the tools and problems under a path.
+    fn with_catalog(mut self, catalog: &ToolCatalog, path: &Path) -> Self {
         let tools = catalog.tools().iter();
         self.tools = tools
             .filter(|tool| tool.path.starts_with(path))
@@ -175,11 +177,11 @@ impl CheckSource {
         self
     }
 
-    fn beside(mut self, beside: &ExtraFiles) -> anyhow::Result<Self> {
-        if let Some(manifest) = &beside.manifest {
+    fn with_extra_files(mut self, extra: &ExtraFiles) -> anyhow::Result<Self> {
+        if let Some(manifest) = &extra.manifest {
             self.manifest = Some(read_manifest(manifest)?);
         }
-        if let Some(pages) = &beside.pages {
+        if let Some(pages) = &extra.pages {
             self.read_pages(pages)?;
         }
         Ok(self)
@@ -187,8 +189,8 @@ impl CheckSource {
 
     fn read_pages(&mut self, folder: &Path) -> anyhow::Result<()> {
         if !folder.is_dir() {
-            return Err(anyhow!("there is no folder {}", folder.display()))
-                .advise(|| "name the folder that has a page for each tool".to_owned());
+            return Err(anyhow!("{} is not a folder", folder.display()))
+                .advise(|| "pass the folder with a page for each tool".to_owned());
         }
         let pages = self.tools.iter().filter_map(|tool| {
             let path = folder.join(format!("{}.md", tool.id));
@@ -200,8 +202,8 @@ impl CheckSource {
     }
 }
 
-/// Returns the root of the whole catalog that a path is, or that its file or folder of tools is in.
-fn in_whole(path: &Path) -> Option<PathBuf> {
+/// Returns the root of the whole catalog that contains the path.
+fn find_catalog_root(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;
     let above = absolute.ancestors().take(3);
     let mut roots = above
@@ -209,7 +211,7 @@ fn in_whole(path: &Path) -> Option<PathBuf> {
         .filter(|(_, root)| root.join(Manifest::FILE).is_file() && root.join(TOOLS).is_dir());
     let (steps, root) =
         roots.find(|(_, root)| absolute == **root || absolute.starts_with(root.join(TOOLS)))?;
-    // The path is told as the person typed it.
+    // Report the path as it was typed.
     let typed = path.ancestors().nth(steps).unwrap_or(root);
     Some(match typed.as_os_str().is_empty() {
         true => PathBuf::from("."),
@@ -219,11 +221,11 @@ fn in_whole(path: &Path) -> Option<PathBuf> {
 
 fn read_manifest(path: &Path) -> anyhow::Result<Manifest> {
     let text = fs::read_to_string(path)
-        .with_context(|| format!("the manifest {} cannot be read", path.display()))?;
+        .with_context(|| format!("cannot read manifest {}", path.display()))?;
     Ok(Manifest::read(path, &text))
 }
 
-/// Reads the rows of all files of a folder, which may be absent.
+/// Reads the data files of a folder, if it exists.
 fn read_data(folder: &Path) -> anyhow::Result<(DatedData, Vec<ToolFileError>)> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Ok(<_>::default());
@@ -231,11 +233,11 @@ fn read_data(folder: &Path) -> anyhow::Result<(DatedData, Vec<ToolFileError>)> {
     let mut files: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
     files.retain(|path| path.extension().is_some_and(|it| it == "toml"));
     files.sort();
-    with_files(DatedData::default(), &files)
+    add_files(DatedData::default(), &files)
 }
 
-/// Lays the rows of files over others, and returns the mistakes in the files.
-fn with_files(
+/// Adds the rows of the files to the data, and returns the mistakes in them.
+fn add_files(
     mut data: DatedData,
     files: &[PathBuf],
 ) -> anyhow::Result<(DatedData, Vec<ToolFileError>)> {
@@ -243,7 +245,7 @@ fn with_files(
     for path in files {
         let read = data.with_file_at(path);
         let (with_file, of_file) =
-            read.with_context(|| format!("{} cannot be read", path.display()))?;
+            read.with_context(|| format!("cannot read {}", path.display()))?;
         data = with_file;
         mistakes.extend(of_file);
     }

@@ -1,4 +1,4 @@
-//! Reads an OpenAPI document from a file or, by https, from the public web.
+//! Reads an OpenAPI document from a file or a public https URL.
 
 use std::fs;
 use std::time::Duration;
@@ -14,63 +14,62 @@ use crate::cli::failure::Advise as _;
 
 /// In bytes. The largest public documents have 12 million.
 const LARGEST: usize = 64 * 1024 * 1024;
-/// Large documents come slowly.
+/// Large documents take long to download.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// More than an honest address needs.
+/// More than legitimate URLs need.
 const MOST_REDIRECTS: usize = 5;
 
-/// Reads the document that a person names by a path or an address.
-pub(super) async fn read(spec: &str) -> anyhow::Result<String> {
+/// Reads the document from a path or URL.
+pub(super) async fn read_document(spec: &str) -> anyhow::Result<String> {
     if spec.contains("://") {
-        let url = Url::parse(spec).with_context(|| format!("`{spec}` is no address"))?;
-        return fetched(url).await.advise(|| {
-            "fetch the document in your own way, and name the file: kitbag tools import FILE"
-                .to_owned()
+        let url = Url::parse(spec).with_context(|| format!("invalid URL `{spec}`"))?;
+        return fetch(url).await.advise(|| {
+            "download the document yourself and pass the file: kitbag tools import FILE".to_owned()
         });
     }
-    let size = fs::metadata(spec).with_context(|| format!("{spec} cannot be read"))?;
+    let size = fs::metadata(spec).with_context(|| format!("cannot read {spec}"))?;
     if size.len() > LARGEST as u64 {
-        bail!("{spec} has more than {LARGEST} bytes");
+        bail!("{spec} is larger than {LARGEST} bytes");
     }
-    fs::read_to_string(spec).with_context(|| format!("{spec} cannot be read as text"))
+    fs::read_to_string(spec).with_context(|| format!("{spec} is not UTF-8 text"))
 }
 
-async fn fetched(mut url: Url) -> anyhow::Result<String> {
+async fn fetch(mut url: Url) -> anyhow::Result<String> {
     let guard = address_guard(AddressRules::default());
     let client = guarded_client(guard.clone()).timeout(TIMEOUT).build()?;
     for _ in 0..=MOST_REDIRECTS {
-        let answer = asked(&client, &url, &guard).await?;
+        let answer = request(&client, &url, &guard).await?;
         match redirect::redirect_location(&answer)? {
             Some(location) => {
                 let next = url.join(&location);
-                url = next.with_context(|| format!("{url} leads to no address"))?;
+                url = next.with_context(|| format!("{url} redirects to an invalid URL"))?;
             }
-            None => return text(answer, &url).await,
+            None => return read_body(answer, &url).await,
         }
     }
-    Err(anyhow!("{url} leads on and on"))
+    Err(anyhow!("{url} redirects too often"))
 }
 
-/// Asks an address, which was typed or came with a redirect and is judged in either case.
-async fn asked(client: &Client, url: &Url, guard: &AddressGuard) -> anyhow::Result<Response> {
+/// Requests a URL, checking it first: it was typed or comes from a redirect.
+async fn request(client: &Client, url: &Url, guard: &AddressGuard) -> anyhow::Result<Response> {
     if url.scheme() != "https" {
-        bail!("{url} is not reached by https");
+        bail!("{url} does not use https");
     }
     guard::check_literal(url, guard)?;
     match client.get(url.clone()).send().await {
         Ok(answer) => Ok(answer),
         Err(error) => match guard::find_refusal(&error) {
             Some(refused) => Err(refused.clone().into()),
-            None => Err(anyhow!("{url} cannot be read: {}", describe_error(error))),
+            None => Err(anyhow!("cannot fetch {url}: {}", describe_error(error))),
         },
     }
 }
 
-async fn text(answer: Response, url: &Url) -> anyhow::Result<String> {
+async fn read_body(answer: Response, url: &Url) -> anyhow::Result<String> {
     if !answer.status().is_success() {
-        bail!("{url} answered with {}", answer.status());
+        bail!("{url} responded with {}", answer.status());
     }
     let body = kitbag_fetch::read_body(answer, LARGEST).await;
-    let body = body.with_context(|| format!("{url} cannot be read"))?;
-    String::from_utf8(body).with_context(|| format!("{url} is no text"))
+    let body = body.with_context(|| format!("cannot fetch {url}"))?;
+    String::from_utf8(body).with_context(|| format!("{url} is not UTF-8 text"))
 }

@@ -1,4 +1,4 @@
-//! `kitbag tools import`: writes tool files for the operations of an OpenAPI document, checks them, and prints the
+//! `kitbag tools import`: generates tool files from an OpenAPI document, checks them, and prints the
 //! next steps.
 //!
 //! - `document`: reads a document from a file or a URL
@@ -26,45 +26,45 @@ use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, with_advice};
 use crate::cli::new_file::write_new;
 use crate::cli::output::{pluralize, strip_controls, to_one_line};
-use crate::cli::tools::check::{CheckReport, CheckSources, ExtraFiles, WantedChecks, checked};
+use crate::cli::tools::check::{CheckReport, CheckSources, ExtraFiles, WantedChecks, run_checks};
 
-/// Make a tool file for each operation of an OpenAPI document, 3.0 or 3.1.
+/// Generate tool files from an OpenAPI 3.0 or 3.1 document.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// A file in JSON or YAML, or its address by https.
+    /// JSON or YAML file, or https URL.
     spec: String,
-    /// The directory for the files.
+    /// Output directory.
     #[arg(long, value_name = "DIR", default_value = "tools")]
     out: PathBuf,
-    /// The word before all names; made from the title or the host unless given.
+    /// Prefix of all names [default: from the title or the host].
     #[arg(long, value_name = "PREFIX")]
     name: Option<String>,
-    /// Only this tag or operation, by its id or like `GET /pets`; may be given several times.
+    /// Only this tag or operation, by its ID or like `GET /pets`; repeatable.
     #[arg(long, value_name = "TAG|OPERATION")]
     only: Vec<String>,
-    /// One file for each tag, with an action for each operation.
+    /// Generate one file per tag, with an action for each operation.
     #[arg(long)]
     group: bool,
-    /// The address of the API, if the document has none or another one is meant.
+    /// URL of the API, to replace the one in the document.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// Take an API of your own network, also by plain http; its address goes into the configuration.
+    /// Allow an API in your own network, even over http; its URL goes into the configuration.
     #[arg(long)]
     allow_private: bool,
-    /// The login, if the document does not say: bearer, basic, header:NAME or query:NAME.
+    /// Authentication to use if the document has none: bearer, basic, header:NAME or query:NAME.
     #[arg(long, value_name = "AUTH")]
-    auth: Option<GivenAuth>,
-    /// The name of the credential; that of the provider unless given.
+    auth: Option<AuthArgument>,
+    /// Name of the credential [default: the provider's name].
     #[arg(long, value_name = "NAME")]
     credential: Option<CredentialName>,
-    /// The team to ask about the tools.
+    /// Team that owns the tools.
     #[arg(long, value_name = "TEAM")]
     owner: Option<String>,
-    /// Show what would be made.
+    /// Show what would be generated without writing anything.
     #[arg(long)]
     dry_run: bool,
-    /// Write over files that are there.
+    /// Overwrite existing files.
     #[arg(long)]
     force: bool,
 }
@@ -78,9 +78,9 @@ Examples:
   kitbag tools import api.json --server http://127.0.0.1:8000 --allow-private";
 
 #[derive(Debug, Clone)]
-struct GivenAuth(ImportAuth);
+struct AuthArgument(ImportAuth);
 
-impl FromStr for GivenAuth {
+impl FromStr for AuthArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -89,31 +89,31 @@ impl FromStr for GivenAuth {
             None if text == "basic" => ImportAuth::Basic,
             Some(("header", name)) => ImportAuth::ApiKeyHeader(name.to_owned()),
             Some(("query", name)) => ImportAuth::ApiKeyQuery(name.to_owned()),
-            _ => return Err("write bearer, basic, header:NAME or query:NAME".to_owned()),
+            _ => return Err("expected bearer, basic, header:NAME or query:NAME".to_owned()),
         }))
     }
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let text = document::read(&arguments.spec).await?;
+    let text = document::read_document(&arguments.spec).await?;
     let imported = import(&text, &arguments.options(), &kitbag_schema::schema_fault);
-    let imported = imported.map_err(|error| unusable(error, &arguments.spec))?;
-    let mut made = MadeFiles {
+    let imported = imported.map_err(|error| import_error(error, &arguments.spec))?;
+    let mut generated = GeneratedFiles {
         imported,
         out: arguments.out,
         check: None,
         next: Vec::new(),
     };
     if !arguments.dry_run {
-        made.write(arguments.force)?;
-        made.check(invocation).await?;
-        made.next = made.next_steps(&invocation.config()?);
+        generated.write(arguments.force)?;
+        generated.check(invocation).await?;
+        generated.next = generated.next_steps(&invocation.config()?);
     }
     invocation
         .output
-        .show(&made.json(), |_| made.for_people())?;
+        .show(&generated.to_json(), |_| generated.for_people())?;
     Ok(crate::cli::to_exit_code(
-        made.check.as_ref().is_none_or(CheckReport::is_well),
+        generated.check.as_ref().is_none_or(CheckReport::is_well),
     ))
 }
 
@@ -132,30 +132,30 @@ impl Arguments {
     }
 }
 
-fn unusable(error: ImportError, spec: &str) -> anyhow::Error {
+fn import_error(error: ImportError, spec: &str) -> anyhow::Error {
     let remedy = error.remedy();
-    let error = anyhow::Error::new(error).context(format!("{spec} cannot be imported"));
+    let error = anyhow::Error::new(error).context(format!("cannot import {spec}"));
     match remedy {
         Some(remedy) => with_advice(error, remedy),
         None => error,
     }
 }
 
-/// The files that were made, or would be.
-struct MadeFiles {
+/// The generated files, written unless this is a dry run.
+struct GeneratedFiles {
     imported: Imported,
     out: PathBuf,
-    /// Absent if nothing was written.
+    /// Absent in a dry run.
     check: Option<CheckReport>,
     next: Vec<String>,
 }
 
-impl MadeFiles {
+impl GeneratedFiles {
     fn path(&self, file: &ImportedFile) -> PathBuf {
         self.out.join(format!("{}.toml", file.slug))
     }
 
-    /// Writes all files, or none if one of them is there already.
+    /// Writes all files, or none if one exists and `over` is false.
     fn write(&self, over: bool) -> anyhow::Result<()> {
         let files = &self.imported.files;
         let there = files
@@ -163,17 +163,17 @@ impl MadeFiles {
             .map(|file| self.path(file))
             .find(|it| it.exists());
         if let Some(there) = there.filter(|_| !over) {
-            return Err(anyhow!("{} is there already", there.display())).advise(|| {
-                "choose another directory with --out, or write over it with --force".to_owned()
+            return Err(anyhow!("{} already exists", there.display())).advise(|| {
+                "choose another directory with --out, or overwrite it with --force".to_owned()
             });
         }
         fs::create_dir_all(&self.out)
-            .with_context(|| format!("{} cannot be made", self.out.display()))?;
+            .with_context(|| format!("cannot create {}", self.out.display()))?;
         for file in files {
             let path = self.path(file);
             match over {
                 true => fs::write(&path, &file.text)
-                    .with_context(|| format!("{} cannot be written", path.display()))?,
+                    .with_context(|| format!("cannot write {}", path.display()))?,
                 false => write_new(&path, &file.text)?,
             }
         }
@@ -181,12 +181,13 @@ impl MadeFiles {
     }
 
     async fn check(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
-        let sources = CheckSources::named(std::slice::from_ref(&self.out), &ExtraFiles::default())?;
-        self.check = Some(checked(&sources, &WantedChecks::default(), invocation).await?);
+        let sources =
+            CheckSources::from_paths(std::slice::from_ref(&self.out), &ExtraFiles::default())?;
+        self.check = Some(run_checks(&sources, &WantedChecks::default(), invocation).await?);
         Ok(())
     }
 
-    /// Returns what the person does now, as commands and lines of the configuration.
+    /// Returns the next commands and configuration changes.
     fn next_steps(&self, config: &Config) -> Vec<String> {
         let mut steps: Vec<String> = self
             .credentials()
@@ -195,7 +196,7 @@ impl MadeFiles {
             .collect();
         if steps.is_empty() {
             steps.push(
-                "if the API wants a login, which the document does not name: import again with --auth bearer --force"
+                "if the API needs authentication that the document does not describe: import again with --auth bearer --force"
                     .to_owned(),
             );
         }
@@ -203,21 +204,21 @@ impl MadeFiles {
         let out = std::path::absolute(&self.out).unwrap_or_else(|_| self.out.clone());
         if !config.catalog.directories.contains(&out) {
             steps.push(format!(
-                "add the directory to the configuration, under [catalog]: directories = [{}]",
-                quoted(&out)
+                "add the directory under [catalog] in the configuration: directories = [{}]",
+                toml_path(&out)
             ));
         }
         steps
     }
 
-    /// Returns the entry of the configuration that permits an API of the operator's own network.
+    /// Returns the configuration entry that allows an API in the operator's own network.
     fn endpoint_step(&self) -> Option<String> {
         let endpoint = self.imported.endpoint.as_ref()?;
         let table = format!("[endpoints.{}]", toml_text(&endpoint.ids));
         let url = endpoint.url.as_deref();
         let url = url.map(|url| format!("\n  url = {}", toml_text(url)));
         Some(format!(
-            "add to the configuration, once for all these files:\n  {table}{}\n  allow_private = true",
+            "add to the configuration, once for all of these files:\n  {table}{}\n  allow_private = true",
             url.unwrap_or_default()
         ))
     }
@@ -237,7 +238,7 @@ impl MadeFiles {
         needed
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let files: Vec<String> = self
             .imported
             .files
@@ -249,7 +250,7 @@ impl MadeFiles {
         json!({
             "files": files,
             "skipped": skipped.collect::<Vec<_>>(),
-            "check": self.check.as_ref().map(CheckReport::json),
+            "check": self.check.as_ref().map(CheckReport::to_json),
             "next": self.next,
         })
     }
@@ -267,12 +268,12 @@ impl MadeFiles {
             )))
         });
         lines.extend(skipped_lines);
-        let made = match self.check {
-            Some(_) => "Made",
-            None => "Would make",
+        let generated = match self.check {
+            Some(_) => "Generated",
+            None => "Would generate",
         };
         lines.push(format!(
-            "{made} {} in {}; skipped {}.",
+            "{generated} {} in {}; skipped {}.",
             pluralize(files.len(), "file"),
             self.out.display(),
             pluralize(skipped.len(), "operation")
@@ -283,8 +284,8 @@ impl MadeFiles {
     }
 }
 
-/// Returns a path as TOML writes it.
-fn quoted(path: &Path) -> String {
+/// Formats a path as a TOML string.
+fn toml_path(path: &Path) -> String {
     toml_text(&path.display().to_string())
 }
 

@@ -1,4 +1,4 @@
-//! Bodies that are no message, or no call that can be made.
+//! Bodies that are not valid messages or calls.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Bad input over HTTP.
 //!
 //! # Layout
-//! - [`messages`]: bodies that are no message
+//! - [`messages`]: bodies that are not valid messages
 //! - [`modern`]: headers and `_meta` of modern requests
 //! - [`transport`]: sessions, HTTP methods, sizes, connections
 
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 
 use crate::harness::{Era, Gateway, Reply, Testbed};
 
-/// The answer that a refusal must have.
+/// The expected error response.
 struct Expect {
     status: u16,
-    /// The JSON-RPC code, where the answer is a JSON-RPC message.
+    /// The JSON-RPC code, if the response is a JSON-RPC message.
     code: Option<i64>,
-    /// The id, where one could be read.
+    /// The id, if it could be read.
     id: Value,
     words: &'static str,
 }

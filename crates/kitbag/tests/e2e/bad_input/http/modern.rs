@@ -1,4 +1,4 @@
-//! Modern requests whose headers or `_meta` are wrong.
+//! Modern requests with wrong headers or `_meta`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{gateway, refused};
 use crate::harness::{Client, Era, Gateway, Reply};
 
-/// A good modern request with one thing about it changed.
+/// A valid modern request with one change.
 struct ModernRequest {
     headers: Vec<(String, String)>,
     body: Value,

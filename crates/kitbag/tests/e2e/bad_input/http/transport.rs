@@ -1,4 +1,4 @@
-//! Sessions, HTTP methods, sizes, and connections that stall or speak no HTTP.
+//! Sessions, HTTP methods, sizes, and connections that stall or do not speak HTTP.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,4 +1,4 @@
-//! The headers and the body of a request, as a well-behaved client writes them.
+//! Headers and bodies as a conforming client writes them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Client, Door, Era};
 
 impl Client {
-    /// The headers a well-behaved client sends along with this request.
+    /// The headers that a conforming client sends with this request.
     pub(crate) fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
         let mut headers = vec![
             (
@@ -48,7 +48,7 @@ impl Client {
         headers
     }
 
-    /// The body a well-behaved client sends; in the modern era with `_meta` filled in.
+    /// The body that a conforming client sends; in the modern era with `_meta`.
     pub(crate) fn body(&self, id: i64, method: &str, params: &str) -> String {
         let params = match self.era {
             Era::Legacy => params.to_owned(),
@@ -57,7 +57,7 @@ impl Client {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method:?},"params":{params}}}"#)
     }
 
-    /// Puts our `_meta` keys into the params and leaves every other letter as it is.
+    /// Adds our `_meta` keys to the params and leaves every other byte unchanged.
     fn with_meta(&self, params: &str) -> String {
         let mut ours = RawObject::new()
             .with(meta::PROTOCOL_VERSION, MODERN)
@@ -78,7 +78,7 @@ impl Client {
     }
 }
 
-/// The members of the params that a header repeats; the rest may hold numbers that Rust cannot read.
+/// The members of the params that headers repeat; the rest may contain numbers that Rust cannot parse.
 pub(super) fn subject(params: &str) -> Value {
     let params: RawObject = serde_json::from_str(params).unwrap_or_default();
     let member = |name: &'static str| Some((name, params.read::<Value>(name)?));
@@ -88,7 +88,7 @@ pub(super) fn subject(params: &str) -> Value {
         .collect()
 }
 
-/// The text as it is where it fits into a header, or encoded.
+/// The text, encoded if it is not valid in a header.
 fn header_text(text: &str) -> String {
     let plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && text.trim() == text;
     if plain {

@@ -1,7 +1,7 @@
-//! A raw MCP client in both eras, which believes nothing and hides nothing.
+//! A raw MCP client of both eras, which trusts nothing and hides nothing.
 //!
 //! # Layout
-//! - [`visitor`]: the client before its first request
+//! - [`visitor`]: configures the client before its first request
 //! - [`envelope`]: headers and bodies
 
 mod envelope;
@@ -24,7 +24,7 @@ use super::pipe::Pipe;
 pub(crate) enum Era {
     /// `initialize` first, then a session.
     Legacy,
-    /// Every request stands on its own.
+    /// Every request is independent.
     Modern,
 }
 
@@ -37,13 +37,13 @@ impl Era {
     }
 }
 
-/// Answers what a server asks of its client: method and params in, result out.
+/// Answers a server's request to the client: method and params in, result out.
 type Answer = Arc<dyn Fn(&str, &Value) -> Value + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) era: Era,
-    /// What `initialize` was answered; null in the modern era.
+    /// The result of `initialize`; null in the modern era.
     pub(crate) greeting: Value,
     door: Door,
     name: String,
@@ -79,12 +79,12 @@ impl Client {
         )
     }
 
-    /// Joins the gateway that runs in this home, or starts one of its own.
+    /// Joins the gateway running in this home, or starts its own.
     pub(crate) fn stdio(home: &Home, era: Era) -> Visitor {
         Self::stdio_on(home, era, "all")
     }
 
-    /// The same, where it is shown this surface.
+    /// The same with this surface.
     pub(crate) fn stdio_on(home: &Home, era: Era, surface: &str) -> Visitor {
         Self::stdio_with(home, era, &["--surface", surface])
     }
@@ -108,12 +108,12 @@ impl Client {
         })
     }
 
-    /// Asks, answers what is asked back, and gives the final reply with all that came before it.
+    /// Sends a request, answers questions, and returns the final reply with all earlier messages.
     pub(crate) async fn request(&self, method: &str, params: &Value) -> Reply {
         self.request_text(method, &params.to_string()).await
     }
 
-    /// Like [`Self::request`]; the params go out letter by letter.
+    /// Like [`Self::request`], with the exact text of the params.
     pub(crate) async fn request_text(&self, method: &str, params: &str) -> Reply {
         let mut reply = self.round(method, params).await;
         for _ in 0..MAX_ROUNDS {
@@ -136,7 +136,7 @@ impl Client {
         .await
     }
 
-    /// Every item of a list, page after page; `key` is `tools`, `resources`, ….
+    /// All items of a list, over all pages; `key` is `tools`, `resources`, ….
     pub(crate) async fn list(&self, method: &str, key: &str) -> Vec<Value> {
         let (mut items, mut params) = (Vec::new(), json!({}));
         loop {
@@ -162,7 +162,7 @@ impl Client {
             .collect()
     }
 
-    /// The list answers at once, also while servers start; this waits until it has the tool.
+    /// Waits until the list has the tool, since lists are answered while servers start.
     pub(crate) async fn knows(&self, tool: &str) {
         let what = format!("{tool} is listed");
         super::until(&what, async || {
@@ -175,8 +175,7 @@ impl Client {
         .await;
     }
 
-    /// Like [`Self::knows`], where the whole list would be too long to be asked for again and again:
-    /// calls the tool until it is known.
+    /// Like [`Self::knows`] for very long lists: calls the tool until it is known.
     pub(crate) async fn knows_of(&self, tool: &str) {
         let what = format!("{tool} can be called");
         super::until(&what, async || {
@@ -186,12 +185,12 @@ impl Client {
         .await;
     }
 
-    /// Sends a request and returns while it is under way. Over stdio only one at a time can be read.
+    /// Sends a request and returns while it is running. Over stdio, only one can be read at a time.
     pub(crate) async fn start(&self, method: &str, params: &Value) -> Exchange {
         self.send_request(method, &params.to_string()).await.1
     }
 
-    /// Like [`Self::start`], with the id by which it can be cancelled.
+    /// Like [`Self::start`], with the id for cancelling it.
     pub(crate) async fn start_with_id(&self, method: &str, params: &Value) -> (i64, Exchange) {
         self.send_request(method, &params.to_string()).await
     }
@@ -201,7 +200,7 @@ impl Client {
         self.send(method, params, body).await;
     }
 
-    /// The stream of changes: GET for legacy clients, `subscriptions/listen` for modern ones.
+    /// The change stream: GET for legacy clients, `subscriptions/listen` for modern ones.
     pub(crate) async fn listen(&self) -> Exchange {
         match (&self.door, self.era) {
             (Door::Http { .. }, Era::Legacy) => self.get(None).await,
@@ -213,7 +212,7 @@ impl Client {
         }
     }
 
-    /// Picks up a legacy stream after the event with this id.
+    /// Resumes a legacy stream after the event with this id.
     pub(crate) async fn resume(&self, after: &str) -> Exchange {
         self.get(Some(after)).await
     }
@@ -232,7 +231,7 @@ impl Client {
         exchange
     }
 
-    /// Behind the stdio door.
+    /// The pipe of a client on stdio.
     pub(crate) fn pipe(&self) -> &Pipe {
         match &self.door {
             Door::Stdio(pipe) => pipe,
@@ -267,7 +266,7 @@ impl Client {
         self.round("initialize", &params.to_string()).await
     }
 
-    /// One request and its answer; a legacy server's questions are answered on the way.
+    /// Sends one request and reads its reply, answering a legacy server's questions.
     async fn round(&self, method: &str, params: &str) -> Reply {
         let (_, mut exchange) = self.send_request(method, params).await;
         let mut messages = Vec::new();
@@ -282,7 +281,7 @@ impl Client {
         }
     }
 
-    /// Answers a request of the server, if that is what the message is.
+    /// Answers the message if it is a request by the server.
     pub(crate) async fn answer_if_asked(&self, message: &str) {
         let Ok(message) = serde_json::from_str::<Value>(message) else {
             return;
@@ -298,7 +297,7 @@ impl Client {
         self.send("", &Value::Null, body).await;
     }
 
-    /// The params with which to come back, if the reply asks for input and we can give it.
+    /// The params to resume with, if the reply asks for input that this client can give.
     fn retry(&self, reply: &Reply, params: &str) -> Option<String> {
         let message: Value = serde_json::from_str(reply.raw()).ok()?;
         let result = &message["result"];

@@ -1,4 +1,4 @@
-//! A client before its first request: it is told here what it can do and how it speaks.
+//! Configures a client before its first request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Visitor {
         self
     }
 
-    /// Declares sampling, elicitation and roots, and answers by this function.
+    /// Declares sampling, elicitation and roots, and answers with this function.
     pub(crate) fn answering(
         mut self,
         answer: impl Fn(&str, &Value) -> Value + Send + Sync + 'static,
@@ -35,19 +35,19 @@ impl Visitor {
         )
     }
 
-    /// Modern clients say with every request which log lines they want.
+    /// The log level that a modern client sends with every request.
     pub(crate) fn log_level(mut self, level: &str) -> Self {
         self.0.log_level = Some(level.to_owned());
         self
     }
 
-    /// The revision a legacy client proposes and then names in its headers.
+    /// The revision that a legacy client proposes and sends in its headers.
     pub(crate) fn speaking(mut self, version: &'static str) -> Self {
         self.0.version = version;
         self
     }
 
-    /// What it calls itself; `e2e` unless told.
+    /// The client's name; `e2e` by default.
     pub(crate) fn called(mut self, name: &str) -> Self {
         name.clone_into(&mut self.0.name);
         self
@@ -68,7 +68,7 @@ impl Visitor {
         client
     }
 
-    /// The client without a handshake, for requests that a good client would not send.
+    /// Returns the client without a handshake, for invalid requests.
     pub(crate) fn unannounced(self) -> Client {
         self.0
     }

@@ -1,4 +1,4 @@
-//! The authorization server: says yes to every client, but only by the rules.
+//! The authorization server: approves every client that follows the protocol.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use super::{House, fields};
 pub(super) struct Authority {
     /// Access tokens, with their scopes and audience.
     pub(super) tokens: HashMap<String, (String, String)>,
-    /// Refresh tokens that are good for one use, with their scopes.
+    /// Single-use refresh tokens, with their scopes.
     pub(super) refresh: HashMap<String, String>,
     codes: HashMap<String, Code>,
-    /// Codes to type in, with their scopes, and whether a person has typed them.
+    /// Device codes, with their scopes and whether a user has entered them.
     devices: HashMap<String, (String, bool)>,
     given_out: usize,
 }

@@ -1,5 +1,5 @@
-//! A testbed that lets in only those who bring a token, and the authorization server that gives
-//! tokens out. Both share one address, as small servers do.
+//! A testbed that requires a token, and the authorization server that issues tokens. Both share one
+//! address, as in small deployments.
 
 mod authority;
 
@@ -15,22 +15,22 @@ use http::{HeaderMap, Method, StatusCode, Uri, header};
 use super::Remote;
 use authority::Authority;
 
-/// The rules that it does not keep.
+/// Deviations from the protocol.
 #[derive(Debug, Clone)]
 pub(crate) struct Ways {
-    /// Whom its own description says it belongs to.
+    /// The resource in its metadata.
     pub(crate) issuer: Option<&'static str>,
-    /// The issuer that answers name; empty for none.
+    /// The issuer in responses; empty for none.
     pub(crate) answers_as: Option<&'static str>,
-    /// What the server says it is.
+    /// The server's claim about its resource.
     pub(crate) resource: Option<&'static str>,
-    /// Whom tokens are given out for.
+    /// The audience of tokens.
     pub(crate) audience: Option<&'static str>,
     pub(crate) pkce: bool,
     pub(crate) registers: bool,
     pub(crate) reads_documents: bool,
     pub(crate) has_devices: bool,
-    /// A client with a secret that it knows beforehand.
+    /// A preregistered client with a secret.
     pub(crate) knows: Option<(&'static str, &'static str)>,
     /// In seconds.
     pub(crate) lifetime: i64,
@@ -73,7 +73,7 @@ struct House {
     http: reqwest::Client,
     authority: Mutex<Authority>,
     seen: Mutex<Vec<String>>,
-    /// What a call of a tool takes beside a token.
+    /// The scope that a tool call requires in addition.
     demanded: Mutex<Option<&'static str>>,
 }
 
@@ -115,7 +115,7 @@ impl Guarded {
         }
     }
 
-    /// Its `[servers.NAME]` table, with further lines if `settings` has any.
+    /// Its `[servers.NAME]` table, with extra lines from `settings`.
     pub(crate) fn table(&self, name: &str, settings: &str) -> String {
         let Self {
             base,
@@ -128,7 +128,7 @@ impl Guarded {
         )
     }
 
-    /// What happened at the doors, one line each.
+    /// A line for each request so far.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.house.seen.lock().unwrap().clone()
     }
@@ -140,22 +140,22 @@ impl Guarded {
             .count()
     }
 
-    /// Ends every token, but not what gives new ones.
+    /// Expires all access tokens, but not the refresh tokens.
     pub(crate) fn expire(&self) {
         self.house.authority().tokens.clear();
     }
 
-    /// Ends every token and what gives new ones.
+    /// Revokes all access and refresh tokens.
     pub(crate) fn revoke(&self) {
         *self.house.authority() = Authority::default();
     }
 
-    /// From now on a call of a tool takes this scope.
+    /// Requires this scope for tool calls from now on.
     pub(crate) fn demand(&self, scope: &'static str) {
         *self.house.demanded.lock().unwrap() = Some(scope);
     }
 
-    /// Everything that opens a door, so that a test can look for it where it must not be.
+    /// All secrets, for a test to search for where they must not be.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let authority = self.house.authority();
         let refresh = authority.refresh.keys().cloned();
@@ -172,7 +172,7 @@ impl House {
         self.seen.lock().unwrap().push(line.into());
     }
 
-    /// What the server calls itself: its address up to the path.
+    /// The server's resource identifier: its address up to the path.
     fn resource(&self) -> String {
         self.ways
             .resource
@@ -268,7 +268,7 @@ async fn forward(
     response
 }
 
-/// The fields of a query or a form.
+/// The fields of a query string or form.
 fn fields(text: &str) -> HashMap<String, String> {
     url::form_urlencoded::parse(text.as_bytes())
         .into_owned()

@@ -1,4 +1,4 @@
-//! The flags and variables that beat the configuration file, and telling one from the other.
+//! Flags and variables that override the configuration file.
 
 use kitbag_config::show::{Origin, Override};
 use kitbag_config::{KeyLocation, Overrides, parse_bind};
@@ -14,10 +14,10 @@ use toml::Value;
 use super::Cli;
 use kitbag_gateway::secrets::vault::KEY_VARIABLE;
 
-/// The flags that decide how the endpoint is served, no matter what the file says.
+/// Flags that override the `[serve]` section.
 #[derive(Debug, Args)]
 pub(super) struct ServeOverrides {
-    /// The surface where the path names none: search, adaptive, code or all.
+    /// Surface for paths without one: search, adaptive, code or all.
     #[arg(
         long,
         env = "KITBAG_SURFACE",
@@ -25,10 +25,10 @@ pub(super) struct ServeOverrides {
         value_name = "SURFACE"
     )]
     pub(super) surface: Option<Surface>,
-    /// The address to listen on; 127.0.0.1:7420 unless configured.
+    /// Address to listen on [default: 127.0.0.1:7420].
     #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = parse_address)]
     bind: Option<SocketAddr>,
-    /// Turn away clients without a key, also those on this machine.
+    /// Reject clients without a key, even on this machine.
     #[arg(
         long,
         env = "KITBAG_REQUIRE_KEY",
@@ -49,15 +49,15 @@ impl ServeOverrides {
         overrides.surface = self.surface;
     }
 
-    /// True if the person typed an address or a rule for keys, which a gateway that runs has for
-    /// itself. In the environment they are meant for every gateway.
+    /// True if an address or a key rule was typed: the running gateway already has its own. Environment
+    /// variables apply to every gateway.
     pub(super) fn sets_address() -> bool {
         let typed = TypedArguments::read();
         typed.has("bind") || typed.has("require_key")
     }
 }
 
-/// An address to listen on; a person who mistypes it on the command line is told how it is spelt.
+/// Parses a listen address; the error shows the expected form.
 pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     parse_bind(text).map_err(|problem| match problem.remedy() {
         Some(remedy) => format!("{problem}; {remedy}"),
@@ -65,7 +65,7 @@ pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Returns every value that was given outside the file, and the flag or variable that gave it.
+/// Lists values set outside the file, with the flag or variable that set each.
 pub(super) fn list_overrides(overrides: &Overrides) -> Vec<Override> {
     let typed = TypedArguments::read();
     let bind = overrides.bind.map(|bind| Value::String(bind.to_string()));
@@ -116,17 +116,17 @@ pub(super) fn list_overrides(overrides: &Overrides) -> Vec<Override> {
         .collect()
 }
 
-/// Returns the key that the address of a store stands for, and the address as it may be shown.
+/// Returns the key set by a store address, and the address as it may be shown.
 fn to_store_override(address: &str) -> (&'static str, Value) {
     match StoreAddress::parse(address, Path::new("")) {
         Ok(StoreAddress::Postgres(address)) => ("url", Value::String(address.to_string())),
         Ok(StoreAddress::Sqlite(path)) => ("path", Value::String(path.display().to_string())),
-        // It cannot be used, and it may hold a password.
+        // An invalid address may contain a password.
         Err(_) => ("url", Value::String("…".to_owned())),
     }
 }
 
-/// Returns the origin of the data directory: a flag, a variable or the default.
+/// Returns where the data directory was set: flag, variable or default.
 pub(super) fn data_dir_origin(overrides: &Overrides) -> Origin {
     match overrides.data_dir {
         Some(_) => TypedArguments::read().origin("data_dir", "--data-dir", "KITBAG_DATA_DIR"),
@@ -134,8 +134,8 @@ pub(super) fn data_dir_origin(overrides: &Overrides) -> Origin {
     }
 }
 
-/// The command line read once more: the parsed arguments do not say whether a value was typed or
-/// came from the environment.
+/// The command line, parsed again: parsed arguments do not record whether a value was typed or came
+/// from the environment.
 struct TypedArguments(ArgMatches);
 
 impl TypedArguments {

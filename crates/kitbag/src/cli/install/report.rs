@@ -16,25 +16,25 @@ pub(super) struct InstallReport {
     pub(super) changed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) backup: Option<PathBuf>,
-    /// The file with the hook for prompts, if that is in place.
+    /// The file with the prompt hook, if installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hook: Option<PathBuf>,
-    /// The servers that the client now reaches through Kitbag.
+    /// Servers that the client now uses through Kitbag.
     pub(super) moved: Vec<String>,
-    /// The servers that the client itself still uses.
+    /// Servers that the client still connects to directly.
     pub(super) beside: Vec<String>,
-    /// The servers that the client itself still uses, since they stand elsewhere.
+    /// Directly used servers in other files or projects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) left: Vec<LeftServers>,
-    /// The servers that Kitbag took over for the installation.
+    /// Servers imported by the installation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) servers: Vec<ImportRow>,
-    /// The files that could not even be read.
+    /// Files that could not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) problems: Vec<FileProblem>,
 }
 
-/// Servers of the client that stand in another file, or count in one project only.
+/// Servers of the client in another file or in a single project.
 #[derive(Debug, Serialize)]
 pub(super) struct LeftServers {
     pub(super) path: PathBuf,
@@ -43,20 +43,20 @@ pub(super) struct LeftServers {
     pub(super) servers: Vec<String>,
 }
 
-pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
+pub(super) fn for_people(report: &InstallReport, project: bool) -> String {
     let InstallReport {
         client,
         changed,
         servers,
         ..
-    } = told;
+    } = report;
     let name = client.name();
     let flag = if project { " --project" } else { "" };
-    let mut text = edited(told, project);
-    text.push_str(&still_readable(told));
-    text.push_str(&left_elsewhere(told));
-    text.push_str(&staying(
-        told,
+    let mut text = describe_edits(report, project);
+    text.push_str(&describe_secrets(report));
+    text.push_str(&list_unmoved(report));
+    text.push_str(&describe_direct_servers(
+        report,
         &format!("kitbag install --client {name}{flag} --move-servers"),
     ));
     let behind = servers
@@ -67,92 +67,90 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
         text.push_str(&format!("\n{needed}"));
     }
     if !project {
-        text.push_str(&hook_line(told));
+        text.push_str(&describe_hook(report));
     }
     if *changed {
-        text.push_str(&format!("\nRestart {client}, so that it notices."));
+        text.push_str(&format!("\nRestart {client} to apply the change."));
     }
     text.push_str(&format!("\nUndo: kitbag uninstall --client {name}{flag}"));
     strip_controls(&text)
 }
 
-/// Returns the lines about the file that Kitbag went into.
-fn edited(told: &InstallReport, project: bool) -> String {
-    let (path, moved) = (told.path.display(), &told.moved);
-    let mut text = match told.changed {
-        true => format!("Kitbag is in {path}"),
-        false => format!("Kitbag was in {path} already"),
+/// Describes the edits in the client's file.
+fn describe_edits(report: &InstallReport, project: bool) -> String {
+    let (path, moved) = (report.path.display(), &report.moved);
+    let mut text = match report.changed {
+        true => format!("Added Kitbag to {path}"),
+        false => format!("Kitbag is already in {path}"),
     };
     if project {
         let servers = match moved.is_empty() {
             true => "",
-            false => ", and these servers in it",
+            false => " and these servers in Kitbag",
         };
         text.push_str(&format!(
-            "\nEveryone who works on the project needs `kitbag` on the PATH{servers}."
+            "\nEveryone on the project needs `kitbag` on the PATH{servers}."
         ));
     }
-    if let Some(backup) = &told.backup {
-        text.push_str(&format!("\nAs it was before: {}", backup.display()));
+    if let Some(backup) = &report.backup {
+        text.push_str(&format!("\nBackup: {}", backup.display()));
     }
     if !moved.is_empty() {
         let (number, names) = (pluralize(moved.len(), "server"), moved.join(", "));
-        let client = told.client;
+        let client = report.client;
         text.push_str(&format!(
-            "\nBehind Kitbag, switched off in {client}: {number} ({names})"
+            "\nMoved to Kitbag and disabled in {client}: {number} ({names})"
         ));
     }
     text
 }
 
-/// The line about the hook for prompts: its place, or the command for it.
-fn hook_line(told: &InstallReport) -> String {
-    let Ok(hook) = told.client.prompt_hook() else {
+/// Reports the file with the prompt hook, or the command that adds it.
+fn describe_hook(report: &InstallReport) -> String {
+    let Ok(hook) = report.client.prompt_hook() else {
         return String::new();
     };
     let name = hook.client.name();
-    match &told.hook {
+    match &report.hook {
         Some(path) => {
             let trust = hook.trust.map(|it| format!("\n{it}")).unwrap_or_default();
             format!(
-                "\nEach prompt goes to the gateway that runs: {}{trust}",
+                "\nEach prompt is sent to the running gateway: {}{trust}",
                 path.display()
             )
         }
-        None => format!("\nTo find tools for each prompt: kitbag install --client {name} --hook"),
+        None => {
+            format!("\nTo suggest tools for each prompt: kitbag install --client {name} --hook")
+        }
     }
 }
 
-/// A secret that was typed is encrypted here, and yet still stands in the client's file.
-fn still_readable(told: &InstallReport) -> String {
-    let secrets: usize = told.servers.iter().map(|row| row.secrets.len()).sum();
+/// Reports secrets that are encrypted now but still readable in the client's file.
+fn describe_secrets(report: &InstallReport) -> String {
+    let secrets: usize = report.servers.iter().map(|row| row.secrets.len()).sum();
     if secrets == 0 {
         return String::new();
     }
-    let (number, path) = (pluralize(secrets, "typed secret"), told.path.display());
-    let (is, stands) = if secrets == 1 {
-        ("is", "stands")
-    } else {
-        ("are", "stand")
-    };
-    let backup = told
+    let (number, path) = (pluralize(secrets, "secret"), report.path.display());
+    let is = if secrets == 1 { "is" } else { "are" };
+    let backup = report
         .backup
         .as_ref()
         .map(|backup| format!(" and {}", backup.display()))
         .unwrap_or_default();
     format!(
-        "\n{number} {is} encrypted in the store now, and still {stands} readable in {path}{backup}, for the way \
-         back.\nWhen you want none: delete the switched-off entries there, and the copy."
+        "\n{number} {is} encrypted in the store now, but still readable in {path}{backup}, so that you can undo \
+         this.\nTo remove the plain text: delete the disabled entries and the backup."
     )
 }
 
-/// Returns the lines about the servers that `--move-servers` did not move.
-fn left_elsewhere(told: &InstallReport) -> String {
-    told.left.iter().map(LeftServers::line).collect()
+/// Lists the servers that `--move-servers` did not move.
+fn list_unmoved(report: &InstallReport) -> String {
+    report.left.iter().map(LeftServers::describe).collect()
 }
 
 impl LeftServers {
-    fn line(&self) -> String {
+    fn describe(&self) -> String {
         let (number, names) = (
             pluralize(self.servers.len(), "server"),
             self.servers.join(", "),
@@ -163,13 +161,13 @@ impl LeftServers {
             .map(|it| format!(", for {}", it.display()))
             .unwrap_or_default();
         let path = self.path.display();
-        format!("\nLeft where they are: {number} ({names}) in {path}{project}")
+        format!("\nNot moved: {number} ({names}) in {path}{project}")
     }
 }
 
-/// The servers that the client still reaches by itself, and why.
-fn staying(told: &InstallReport, moving: &str) -> String {
-    let refused = told
+/// Lists the servers that the client still connects to directly, with the reason.
+fn describe_direct_servers(report: &InstallReport, moving: &str) -> String {
+    let refused = report
         .servers
         .iter()
         .filter(|row| row.action == ImportAction::Refused);
@@ -177,16 +175,19 @@ fn staying(told: &InstallReport, moving: &str) -> String {
     for row in refused {
         let reason = row.reason.as_deref().unwrap_or_default();
         text.push_str(&format!(
-            "\nStays in {}, since Kitbag cannot take it: {} ({reason})",
-            told.client, row.name
+            "\nStays in {}, because Kitbag cannot use it: {} ({reason})",
+            report.client, row.name
         ));
     }
-    if text.is_empty() && !told.beside.is_empty() {
+    if text.is_empty() && !report.beside.is_empty() {
         let (servers, names) = (
-            pluralize(told.beside.len(), "server"),
-            told.beside.join(", "),
+            pluralize(report.beside.len(), "server"),
+            report.beside.join(", "),
         );
-        text = format!("\nBeside Kitbag: {servers} ({names}). Move them behind it:\n  {moving}");
+        text = format!(
+            "\n{} still connects directly to {servers} ({names}). To move them to Kitbag:\n  {moving}",
+            report.client
+        );
     }
     text
 }

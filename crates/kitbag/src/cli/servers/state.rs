@@ -1,5 +1,4 @@
-//! The facts known of a server without asking it: if the person is logged in there, and what the
-//! server lacks.
+//! What is known of a server without starting it: its login and missing variables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +13,10 @@ use serde::Serialize;
 use kitbag_gateway::secrets::{login, vault};
 
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct ServerStanding {
+pub(super) struct ServerState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) login: Option<Login>,
-    /// The variables without a value, without which the server cannot be reached.
+    /// Unset variables that the server needs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) missing: Vec<String>,
 }
@@ -29,12 +28,12 @@ pub(super) enum Login {
     Needed,
 }
 
-/// Returns the standing of every configured server. Without a store, there are no secrets and no
+/// Returns the state of every configured server. Without a store, there are no secrets and no
 /// logins.
-pub(super) async fn standings(
+pub(super) async fn server_states(
     config: &Config,
     store: Option<&Store>,
-) -> anyhow::Result<BTreeMap<ServerName, ServerStanding>> {
+) -> anyhow::Result<BTreeMap<ServerName, ServerState>> {
     let (lookup, logins): (Lookup, _) = match store {
         Some(store) => (
             vault::open_lookup(config, store).await?,
@@ -45,21 +44,21 @@ pub(super) async fn standings(
             None,
         ),
     };
-    let mut standings = BTreeMap::new();
+    let mut server_states = BTreeMap::new();
     for spec in config.servers.values().chain(config.disabled.values()) {
         let missing = spec
             .missing_variables(&lookup)
             .into_iter()
             .map(|it| it.variable)
             .collect();
-        let login = standing(spec, &lookup, logins.as_ref()).await;
-        standings.insert(spec.name.clone(), ServerStanding { login, missing });
+        let login = login_state(spec, &lookup, logins.as_ref()).await;
+        server_states.insert(spec.name.clone(), ServerState { login, missing });
     }
-    Ok(standings)
+    Ok(server_states)
 }
 
-/// Returns nothing if only the server itself could say whether it wants a login.
-async fn standing(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>) -> Option<Login> {
+/// Returns `None` if only the server knows whether it needs a login.
+async fn login_state(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>) -> Option<Login> {
     if spec.endpoint().is_none() || spec.oauth.flow == Flow::ClientCredentials {
         return None;
     }

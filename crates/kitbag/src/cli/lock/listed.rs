@@ -1,4 +1,4 @@
-//! The tools and prompts that servers list now, beside what was approved of them.
+//! The current definitions of servers, compared with the approved ones.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +17,16 @@ use crate::cli::open_store::open_store;
 use crate::cli::output::Output;
 use crate::cli::servers::find;
 
-pub(super) struct AskedServers {
+pub(super) struct ListedServers {
     pub(super) listed: BTreeMap<ServerName, Vec<ListedDefinition>>,
-    /// The servers that gave no answer.
-    pub(super) silent: Vec<ServerName>,
+    /// Servers that failed to answer.
+    pub(super) unanswered: Vec<ServerName>,
     /// True if every server has answered.
-    pub(super) is_whole: bool,
+    pub(super) is_complete: bool,
 }
 
-impl AskedServers {
-    pub(super) async fn ask(
+impl ListedServers {
+    pub(super) async fn fetch(
         servers: Vec<ServerName>,
         join: JoinChoice,
         config: &Config,
@@ -35,22 +35,19 @@ impl AskedServers {
         let mut gateway = CommandGateway::join_or_open(join, config, invocation).await?;
         let answers = gateway.fetch_definitions(servers, invocation.output).await;
         gateway.close().await;
-        Ok(Self::of(answers?, invocation.output))
+        Ok(Self::from_answers(answers?, invocation.output))
     }
 
-    fn of(answers: Vec<ServerDefinitions>, output: Output) -> Self {
-        let (mut listed, mut silent) = (BTreeMap::new(), Vec::new());
+    fn from_answers(answers: Vec<ServerDefinitions>, output: Output) -> Self {
+        let (mut listed, mut unanswered) = (BTreeMap::new(), Vec::new());
         for answer in answers {
             for gap in &answer.gaps {
-                output.warn(&format!(
-                    "`{}` has more than it shows: {gap}",
-                    answer.server
-                ));
+                output.warn(&format!("`{}` lists incompletely: {gap}", answer.server));
             }
             match &answer.silence {
                 Some(reason) => {
                     output.warn(reason);
-                    silent.push(answer.server);
+                    unanswered.push(answer.server);
                 }
                 None => {
                     let definitions = answer.definitions();
@@ -59,14 +56,18 @@ impl AskedServers {
             }
         }
         Self {
-            is_whole: silent.is_empty(),
+            is_complete: unanswered.is_empty(),
             listed,
-            silent,
+            unanswered,
         }
     }
 
-    /// Everything that is not as it was approved, or what of it has one of these names.
-    pub(super) fn drift(&self, file: &LockFile, names: &[String]) -> anyhow::Result<Vec<DriftRow>> {
+    /// Returns all drift, or only definitions and servers with one of these names.
+    pub(super) fn detect_drift(
+        &self,
+        file: &LockFile,
+        names: &[String],
+    ) -> anyhow::Result<Vec<DriftRow>> {
         let mut rows = Vec::new();
         for (server, listed) in &self.listed {
             let drifted = file
@@ -74,19 +75,19 @@ impl AskedServers {
                 .get(server)
                 .map(|locked| locked.detect_drift(listed));
             let drifted = drifted.into_iter().flatten();
-            rows.extend(drifted.map(|it| DriftRow::of(server, it)));
+            rows.extend(drifted.map(|it| DriftRow::new(server, it)));
         }
         for name in names {
-            self.must_exist(name, file)?;
+            self.check_name(name, file)?;
         }
         if !names.is_empty() {
-            rows.retain(|row| names.iter().any(|name| row.is_meant(name)));
+            rows.retain(|row| names.iter().any(|name| row.matches(name)));
         }
         Ok(rows)
     }
 
-    /// A name that means nothing is a slip, and not something without a difference.
-    fn must_exist(&self, name: &str, file: &LockFile) -> anyhow::Result<()> {
+    /// Rejects unknown names, which would otherwise look like definitions without drift.
+    fn check_name(&self, name: &str, file: &LockFile) -> anyhow::Result<()> {
         let listed = self.listed.iter().flat_map(|(server, listed)| {
             listed
                 .iter()
@@ -102,39 +103,39 @@ impl AskedServers {
         });
         let mut known = listed.chain(approved);
         let is_known = file.servers.keys().any(|server| server.as_str() == name)
-            || known.any(|(server, _, own)| super::row::is_name_of(name, server, own));
+            || known.any(|(server, _, own)| super::row::matches_name(name, server, own));
         match is_known {
             true => Ok(()),
             false => Err(anyhow!("no locked server has a tool or prompt `{name}`"))
-                .advise(|| "see what is different with `kitbag lock status`".to_owned()),
+                .advise(|| "list drift with `kitbag lock status`".to_owned()),
         }
     }
 
-    /// Adds to each row how the definition differs from the approved text.
+    /// Adds the difference from the approved text to each row.
     pub(super) async fn explain(
         &self,
         rows: &mut [DriftRow],
         file: &LockFile,
         config: &Config,
     ) -> anyhow::Result<()> {
-        let store = open_store(config, "the approved texts cannot be reached").await?;
+        let store = open_store(config, "cannot open the approved definitions").await?;
         for row in rows {
             let approved = approved_text(row, file, &store).await?;
-            let now = self.text_of(row);
+            let now = self.find_text(row);
             row.explain(approved, now);
         }
         store.close().await;
         Ok(())
     }
 
-    fn text_of(&self, row: &DriftRow) -> Option<&str> {
+    fn find_text(&self, row: &DriftRow) -> Option<&str> {
         let mut listed = self.listed.get(&row.server)?.iter();
         let found = listed.find(|it| it.kind == row.drifted.kind && it.name == row.drifted.name);
         found.map(|it| it.text.as_str())
     }
 
-    /// The texts of everything that the file approves.
-    pub(super) fn approved(&self, file: &LockFile) -> Vec<ListedDefinition> {
+    /// Returns the listed definitions that the file approves.
+    pub(super) fn approved_definitions(&self, file: &LockFile) -> Vec<ListedDefinition> {
         let all = self.listed.iter().flat_map(|(server, listed)| {
             let locked = file.servers.get(server);
             listed
@@ -166,14 +167,17 @@ async fn approved_text(
         .map_or(ApprovedText::Unknown, ApprovedText::Known))
 }
 
-/// The servers to lock: the named ones, or all that are not part of Kitbag.
-pub(super) fn lockable(named: &[ServerName], config: &Config) -> anyhow::Result<Vec<ServerName>> {
+/// Returns the servers to lock: the named ones, or all configured ones.
+pub(super) fn servers_to_lock(
+    named: &[ServerName],
+    config: &Config,
+) -> anyhow::Result<Vec<ServerName>> {
     for name in named {
         let spec = find(config, name)?;
         if spec.is_built_in() {
-            return Err(anyhow!("`{name}` comes with Kitbag and needs no approval"));
+            return Err(anyhow!("`{name}` is built in and needs no approval"));
         }
-        must_be_on(name, config)?;
+        check_enabled(name, config)?;
     }
     Ok(match named {
         [] => config.servers.keys().cloned().collect(),
@@ -181,8 +185,8 @@ pub(super) fn lockable(named: &[ServerName], config: &Config) -> anyhow::Result<
     })
 }
 
-/// The locked servers that the names are about, or all of them.
-pub(super) fn meant_servers(
+/// Returns the locked servers that the names refer to, or all of them.
+pub(super) fn find_servers(
     names: &[String],
     file: &LockFile,
     config: &Config,
@@ -196,20 +200,20 @@ pub(super) fn meant_servers(
     }
     let mut servers = Vec::new();
     for name in names {
-        let server = server_in(name)
-            .ok_or_else(|| anyhow!("`{name}` is no name of a server, tool or prompt"))
-            .advise(|| "write SERVER, or SERVER__TOOL as clients see it".to_owned())?;
+        let server = parse_server(name)
+            .ok_or_else(|| anyhow!("`{name}` is not a server, tool or prompt"))
+            .advise(|| "use SERVER, or SERVER__TOOL as clients see it".to_owned())?;
         if !file.servers.contains_key(&server) {
-            return Err(not_locked(&server));
+            return Err(not_locked_error(&server));
         }
         find(config, &server)?;
-        must_be_on(&server, config)?;
+        check_enabled(&server, config)?;
         servers.push(server);
     }
     Ok(servers)
 }
 
-fn server_in(name: &str) -> Option<ServerName> {
+fn parse_server(name: &str) -> Option<ServerName> {
     let own = name
         .split_once('/')
         .and_then(|(server, _)| server.parse().ok());
@@ -217,16 +221,16 @@ fn server_in(name: &str) -> Option<ServerName> {
         .or_else(|| name.parse().ok())
 }
 
-fn must_be_on(server: &ServerName, config: &Config) -> anyhow::Result<()> {
+fn check_enabled(server: &ServerName, config: &Config) -> anyhow::Result<()> {
     match config.servers.contains_key(server) {
         true => Ok(()),
-        false => Err(anyhow!("`{server}` is switched off and cannot be asked"))
-            .advise(|| format!("remove `enabled = false` from [servers.{server}]")),
+        false => Err(anyhow!("`{server}` is disabled"))
+            .advise(|| format!("enable it: kitbag servers enable {server}")),
     }
 }
 
-/// The servers of the configuration that are not in the lock file.
-pub(super) fn unlocked(file: &LockFile, config: &Config) -> Vec<ServerName> {
+/// Returns the configured servers that are not in the lock file.
+pub(super) fn unlocked_servers(file: &LockFile, config: &Config) -> Vec<ServerName> {
     let servers = config.servers.keys();
     servers
         .filter(|server| !file.servers.contains_key(*server))
@@ -234,7 +238,7 @@ pub(super) fn unlocked(file: &LockFile, config: &Config) -> Vec<ServerName> {
         .collect()
 }
 
-pub(super) fn not_locked(server: &ServerName) -> anyhow::Error {
+pub(super) fn not_locked_error(server: &ServerName) -> anyhow::Error {
     with_advice(
         anyhow!("`{server}` is not in the lock file"),
         format!("kitbag lock {server}"),

@@ -1,5 +1,5 @@
-//! The way in which a client reaches Kitbag: the command line that it launches, or the address of a
-//! gateway that runs.
+//! The entry for Kitbag in a client's file: a command line to launch, or the URL of a running
+//! gateway.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
 use crate::cli::program::invoked_path;
 
-/// Desktop programs are started with hardly a `PATH`, so a person's own file names the program in
-/// full; a project's file goes to other people, who have the program elsewhere. The configuration
-/// is named, so that it does not depend on the folder in which the client happens to launch Kitbag.
-pub(super) fn launched(
+/// Returns an entry that launches Kitbag. Desktop programs start with a minimal `PATH`, so the
+/// user's own file has the full path; a project file is shared with people who have the program
+/// elsewhere. The configuration path is explicit, since the client may launch Kitbag in any folder.
+pub(super) fn launch_entry(
     spot: &ClientFile,
     config: &Config,
     invocation: &Invocation,
@@ -26,14 +26,14 @@ pub(super) fn launched(
             args,
         });
     }
-    args.extend(configuration(config, invocation)?);
+    args.extend(config_flags(config, invocation)?);
     Ok(KitbagEntry::Stdio {
-        command: text(&invoked_path()?),
+        command: path_text(&invoked_path()?),
         args,
     })
 }
 
-/// A hook, and the line that its client gives to a shell when a person submits a prompt.
+/// A hook and the shell command that its client runs for each submitted prompt.
 pub(super) struct HookCommand {
     pub(super) hook: &'static PromptHook,
     pub(super) line: String,
@@ -44,32 +44,32 @@ pub(super) fn hook_command(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<HookCommand> {
-    let mut words = vec![text(&invoked_path()?)];
+    let mut words = vec![path_text(&invoked_path()?)];
     words.extend(["hook".to_owned(), hook.client.name().to_owned()]);
-    words.extend(configuration(config, invocation)?);
-    let words: Vec<_> = words.iter().map(|word| for_shell(word)).collect();
+    words.extend(config_flags(config, invocation)?);
+    let words: Vec<_> = words.iter().map(|word| quote_for_shell(word)).collect();
     let line = words.join(" ");
     Ok(HookCommand { hook, line })
 }
 
-/// The flags that lead to the configuration and the data that are meant now.
-fn configuration(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<String>> {
+/// Returns the flags that select the current configuration and data directory.
+fn config_flags(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<String>> {
     invocation.reject_store_override()?;
     let own = std::path::absolute(invocation.at.editable_file()?)?;
-    let mut flags = vec!["--config".to_owned(), text(&own)];
+    let mut flags = vec!["--config".to_owned(), path_text(&own)];
     if invocation.at.overrides.data_dir.is_some() {
         let data_dir = std::path::absolute(&config.data_dir)?;
-        flags.extend(["--data-dir".to_owned(), text(&data_dir)]);
+        flags.extend(["--data-dir".to_owned(), path_text(&data_dir)]);
     }
     Ok(flags)
 }
 
-pub(super) fn running(config: &Config) -> anyhow::Result<KitbagEntry> {
+pub(super) fn http_entry(config: &Config) -> anyhow::Result<KitbagEntry> {
     if !config.serve.allows_keyless() {
         return Err(anyhow!(
-            "connecting over HTTP needs a key, and a key does not belong into a readable file"
+            "connecting over HTTP needs a key, which does not belong in a readable file"
         ))
-        .advise(|| "leave out --http, so that the client launches Kitbag by itself".to_owned());
+        .advise(|| "omit --http to let the client launch Kitbag".to_owned());
     }
     Ok(KitbagEntry::Http {
         url: format!("http://{}/mcp", config.serve.bind),
@@ -77,12 +77,12 @@ pub(super) fn running(config: &Config) -> anyhow::Result<KitbagEntry> {
     })
 }
 
-fn text(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The word as a shell reads it, in quotes unless it is plain.
-fn for_shell(word: &str) -> String {
+/// Quotes the word for a shell, unless it is plain.
+fn quote_for_shell(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
     } else {
@@ -99,14 +99,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_reads_one_word_whatever_is_in_it() {
+    fn a_shell_reads_the_quoted_text_as_one_word() {
         for (word, expected) in [
             ("/usr/bin/kitbag", "/usr/bin/kitbag"),
             ("/home/ann b/kitbag", "'/home/ann b/kitbag'"),
             ("it's $HOME", r"'it'\''s $HOME'"),
             ("", "''"),
         ] {
-            assert_eq!(for_shell(word), expected);
+            assert_eq!(quote_for_shell(word), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The person who logs in: with a browser on this machine, or with one somewhere else.
+//! The login dialog in the terminal, with a browser here or on another machine.
 
 use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
@@ -20,21 +20,21 @@ use url::Url;
 use crate::cli::output::{Output, stderr, strip_controls};
 use crate::cli::progress::ProgressDisplay;
 
-/// The person's browser comes back to us by itself.
-pub(in crate::cli) struct AtBrowser {
+/// A browser on this machine, which is redirected to a local listener.
+pub(in crate::cli) struct LocalBrowser {
     output: Output,
     listener: Option<TcpListener>,
     waiting: Option<ProgressDisplay>,
 }
 
-/// The person's browser comes back to a machine where no program listens, and the person tells us
-/// the address that it came back to.
-pub(in crate::cli) struct Elsewhere {
+/// A browser on another machine, where nothing listens; the user pastes the URL that it was
+/// redirected to.
+pub(in crate::cli) struct RemoteBrowser {
     output: Output,
     waiting: Option<ProgressDisplay>,
 }
 
-impl AtBrowser {
+impl LocalBrowser {
     pub(in crate::cli) fn new(output: Output) -> Self {
         Self {
             output,
@@ -44,7 +44,7 @@ impl AtBrowser {
     }
 }
 
-impl Elsewhere {
+impl RemoteBrowser {
     pub(in crate::cli) fn new(output: Output) -> Self {
         Self {
             output,
@@ -54,7 +54,7 @@ impl Elsewhere {
 }
 
 #[async_trait]
-impl Person for AtBrowser {
+impl Person for LocalBrowser {
     async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         let listener = listen(port).await?;
         let url = address(&listener)?;
@@ -63,23 +63,20 @@ impl Person for AtBrowser {
     }
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
-        let listener = self
-            .listener
-            .take()
-            .expect("the way back was asked for first");
-        if open(url) {
-            tell(&format!(
-                "Your browser should open now. If it does not, go to\n\n  {url}\n"
+        let listener = self.listener.take().expect("`redirect` is called first");
+        if open_browser(url) {
+            print_line(&format!(
+                "Opening your browser. If it does not open, go to\n\n  {url}\n"
             ));
         } else {
-            tell(&format!(
-                "Go to\n\n  {url}\n\nwith a browser on this machine; for one elsewhere, use --headless.\n"
+            print_line(&format!(
+                "In a browser on this machine, go to\n\n  {url}\n\nFor a browser on another machine, use --headless.\n"
             ));
         }
-        let answered = tokio::time::timeout(PATIENCE, answer(listener, url));
+        let answered = tokio::time::timeout(PATIENCE, await_redirect(listener, url));
         let answered = self
             .output
-            .with_progress("Waiting for the browser to come back", answered)
+            .with_progress("Waiting for the login in the browser", answered)
             .await;
         answered.unwrap_or(Err(LoginError::TooLate))
     }
@@ -89,14 +86,14 @@ impl Person for AtBrowser {
     }
 
     fn show(&mut self, code: &DeviceCode) {
-        show(code);
+        show_code(code);
         self.waiting = Some(self.output.progress(WAITING_FOR_THE_CODE));
     }
 }
 
 #[async_trait]
-impl Person for Elsewhere {
-    /// Kitbag will not listen there; a free port only makes sure that no other program does.
+impl Person for RemoteBrowser {
+    /// Kitbag does not listen there; a free port only avoids other programs.
     async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         match port {
             RedirectPort::Rather(port) | RedirectPort::Only(port) => Ok(callback(port)),
@@ -105,9 +102,9 @@ impl Person for Elsewhere {
     }
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
-        tell(&format!(
-            "Go to\n\n  {url}\n\nIn the end the browser shows an address that begins with \
-             http://127.0.0.1\nand that it cannot open. Paste that address here, and press Enter:"
+        print_line(&format!(
+            "Go to\n\n  {url}\n\nAfter the login, the browser fails to open an address that begins with\n\
+             http://127.0.0.1. Copy that address, paste it here, and press Enter:"
         ));
         let mut line = String::new();
         let read = BufReader::new(tokio::io::stdin())
@@ -117,7 +114,7 @@ impl Person for Elsewhere {
             Ok(1..) => Ok(line),
             Ok(0) => Err(LoginError::NoCode),
             Err(error) => Err(LoginError::Person {
-                reason: format!("stdin cannot be read: {error}"),
+                reason: format!("cannot read stdin: {error}"),
             }),
         }
     }
@@ -127,7 +124,7 @@ impl Person for Elsewhere {
     }
 
     fn show(&mut self, code: &DeviceCode) {
-        show(code);
+        show_code(code);
         self.waiting = Some(self.output.progress(WAITING_FOR_THE_CODE));
     }
 }
@@ -148,7 +145,7 @@ async fn listen(port: RedirectPort) -> Result<TcpListener, LoginError> {
             0
         };
         LoginError::Person {
-            reason: format!("port {port} of this machine cannot be used: {error}"),
+            reason: format!("cannot listen on port {port}: {error}"),
         }
     })
 }
@@ -169,8 +166,8 @@ fn callback(port: u16) -> Url {
     Url::parse(&format!("http://127.0.0.1:{port}/callback")).expect("it is an address")
 }
 
-/// Waits for the browser to come back from this request, and shows it a page that says that all is well.
-async fn answer(listener: TcpListener, request: &Url) -> Result<String, LoginError> {
+/// Waits for the redirect of this request and answers it with a success page.
+async fn await_redirect(listener: TcpListener, request: &Url) -> Result<String, LoginError> {
     let (came, mut coming) = mpsc::channel::<String>(1);
     let visit = Callback {
         state: parameter(request.query(), "state"),
@@ -185,19 +182,19 @@ async fn answer(listener: TcpListener, request: &Url) -> Result<String, LoginErr
     let serving = tokio::spawn(serving.into_future());
     let answer = coming.recv().await;
     done.cancel();
-    // The page should be on its way before this program ends.
+    // Send the page before the program exits.
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     answer.ok_or(LoginError::NoCode)
 }
 
 #[derive(Clone)]
 struct Callback {
-    /// The value that only this login has.
+    /// The state known only to this login.
     state: Option<String>,
     came: mpsc::Sender<String>,
 }
 
-/// Every web page and every program of this machine can come here, and must not end the login: only the
+/// Any web page or local program can send requests here, but cannot end the login: only the
 /// authorization server knows the state.
 async fn page(
     Extension(callback): Extension<Callback>,
@@ -206,7 +203,7 @@ async fn page(
     if parameter(uri.query(), "state") != callback.state {
         return (StatusCode::BAD_REQUEST, Html(OTHER_LOGIN));
     }
-    // The browser may come more than once; the first time counts.
+    // The browser may repeat the request; the first one counts.
     let _again = callback.came.try_send(uri.to_string());
     (StatusCode::OK, Html(PAGE))
 }
@@ -218,13 +215,13 @@ fn parameter(query: Option<&str>, name: &str) -> Option<String> {
 }
 
 const OTHER_LOGIN: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
-    <p style=\"font:1.2em sans-serif;margin:4em\">This answer does not belong to the login that waits in the terminal.";
+    <p style=\"font:1.2em sans-serif;margin:4em\">This response does not belong to the login in the terminal.";
 const PAGE: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
-    <p style=\"font:1.2em sans-serif;margin:4em\">Thank you. You can close this page; the terminal says how it went.";
+    <p style=\"font:1.2em sans-serif;margin:4em\">Done. You can close this page and return to the terminal.";
 
-/// True if there was a browser to open the address with.
-fn open(url: &Url) -> bool {
-    let Some((program, arguments)) = browser() else {
+/// Opens the URL in a browser; false if there is none.
+fn open_browser(url: &Url) -> bool {
+    let Some((program, arguments)) = browser_command() else {
         return false;
     };
     let mut command = Command::new(program);
@@ -236,7 +233,7 @@ fn open(url: &Url) -> bool {
     command.spawn().is_ok()
 }
 
-fn browser() -> Option<(String, &'static [&'static str])> {
+fn browser_command() -> Option<(String, &'static [&'static str])> {
     if let Some(chosen) = std::env::var("BROWSER").ok().filter(|it| !it.is_empty()) {
         return Some((chosen, &[]));
     }
@@ -252,21 +249,21 @@ fn browser() -> Option<(String, &'static [&'static str])> {
     has_screen.then(|| ("xdg-open".to_owned(), [].as_slice()))
 }
 
-fn show(code: &DeviceCode) {
+fn show_code(code: &DeviceCode) {
     let direct = code.verification_uri_complete.as_ref();
     let direct = direct
-        .map(|url| format!("\n\nor directly to\n\n  {url}"))
+        .map(|url| format!("\n\nor open\n\n  {url}"))
         .unwrap_or_default();
-    tell(&format!(
-        "Go to\n\n  {}\n\nand type in the code\n\n  {}{direct}\n",
+    print_line(&format!(
+        "Go to\n\n  {}\n\nand enter the code\n\n  {}{direct}\n",
         code.verification_uri, code.user_code
     ));
 }
 
-/// Programs that ask for JSON need to know the text too, so it goes to stderr.
-fn tell(text: &str) {
+/// Prints to stderr, even with `--json`: the user needs the text in any case.
+fn print_line(text: &str) {
     let _unheard = writeln!(stderr(), "{}", strip_controls(text));
 }
 
-const WAITING_FOR_THE_CODE: &str = "Waiting until the code is typed in";
+const WAITING_FOR_THE_CODE: &str = "Waiting for the code to be entered";
 const PATIENCE: Duration = Duration::from_secs(600);

@@ -1,22 +1,22 @@
-//! The hook for prompts, as `install` and `uninstall` put it in and take it out beside the server.
+//! Edits of `install` and `uninstall`: the server entry and the prompt hook.
 
 use kitbag_clients::{
     ClientDirectories, ClientFile, FileError, Installed, KitbagEntry, NoPromptHook, PromptHook,
     Scope, Uninstalled, install_into, uninstall_from,
 };
 
-use super::door::HookCommand;
+use super::entry::HookCommand;
 
-/// The hook that is to be in place after an installation.
+/// The hook to install.
 pub(super) struct WantedHook {
     pub(super) hook: &'static PromptHook,
-    /// False for a hook of an earlier installation, which is brought up to date.
+    /// False if an earlier installation added it; it is updated then.
     pub(super) is_new: bool,
 }
 
 impl WantedHook {
-    /// The hook of the client, if the person asks for it or has it already.
-    pub(super) fn of(
+    /// Returns the client's hook if it was requested or is installed already.
+    pub(super) fn for_client(
         spot: &ClientFile,
         places: &ClientDirectories,
         asked: bool,
@@ -41,9 +41,9 @@ pub(super) struct InstallEdits<'a> {
 }
 
 impl InstallEdits<'_> {
-    /// Adds Kitbag, then the hook. A hook in the same file steps aside meanwhile, so that the backup
-    /// of the file is the file without both.
-    pub(super) fn carry_out(&self) -> Result<Installed, FileError> {
+    /// Adds Kitbag, then the hook. A hook in the same file is removed first, so that the backup contains
+    /// neither.
+    pub(super) fn apply(&self) -> Result<Installed, FileError> {
         let Some(HookCommand { hook, line }) = &self.hook else {
             return self.add_server();
         };
@@ -51,7 +51,7 @@ impl InstallEdits<'_> {
             hook.uninstall(self.places)?;
         }
         let installed = self.add_server();
-        // Also if that failed: a hook that was there comes back.
+        // Even if that failed: restore an existing hook.
         hook.install(self.places, line)?;
         installed
     }
@@ -61,23 +61,23 @@ impl InstallEdits<'_> {
     }
 }
 
-/// The state of the client's files without Kitbag.
-pub(super) struct TakenOut {
+/// What was removed from the client's files.
+pub(super) struct RemovedEntries {
     pub(super) hook: Uninstalled,
     pub(super) server: Uninstalled,
 }
 
-pub(super) fn take_out(
+pub(super) fn remove_entries(
     spot: &ClientFile,
     places: &ClientDirectories,
-) -> Result<TakenOut, FileError> {
+) -> Result<RemovedEntries, FileError> {
     let hook = match spot.client.prompt_hook() {
         Ok(hook) if spot.scope == Scope::User && hook.is_in_place(places) => {
             hook.uninstall(places)?
         }
-        // A file of hooks that is broken, and was not edited, is no reason to stay.
+        // A broken hook file that was not edited must not prevent the removal.
         _ => Uninstalled::NotThere,
     };
     let server = uninstall_from(spot, places)?;
-    Ok(TakenOut { hook, server })
+    Ok(RemovedEntries { hook, server })
 }

@@ -1,4 +1,4 @@
-//! All templates: those of the binary, of the operator's folder and of the store.
+//! All templates: built-in, from the operator's folder, and from the store.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(super) struct KnownTemplates {
     folder: PathBuf,
     set: TemplateSet,
     pub(super) learned: Vec<LearnedRow>,
-    /// Whatever is wrong with some of them, in words.
+    /// Problems with some of the templates.
     pub(super) complaints: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub(super) enum FoundTemplate<'a> {
 }
 
 impl KnownTemplates {
-    pub(super) async fn read(config: &Config, store: &Store) -> anyhow::Result<Self> {
+    pub(super) async fn load(config: &Config, store: &Store) -> anyhow::Result<Self> {
         let folder = config.code.templates.clone();
         let TemplateFolder { files, unreadable } = TemplateFolder::read(&folder);
         let mut all = built_in::files();
@@ -41,9 +41,9 @@ impl KnownTemplates {
         let (learned, broken) = learned_templates::read_all(store, None).await?;
         let unreadable = unreadable
             .iter()
-            .map(|(path, error)| format!("{} cannot be read: {error}", path.display()));
+            .map(|(path, error)| format!("cannot read {}: {error}", path.display()));
         let complaints = unreadable
-            .chain(complaints.iter().map(complaint))
+            .chain(complaints.iter().map(format_complaint))
             .chain(broken.iter().map(ToString::to_string))
             .collect();
         Ok(Self {
@@ -54,7 +54,7 @@ impl KnownTemplates {
         })
     }
 
-    /// Files first, then what was learned.
+    /// Returns templates from files, then learned ones.
     pub(super) fn all(&self) -> impl Iterator<Item = FoundTemplate<'_>> {
         let files = self.set.entries().iter().map(|entry| FoundTemplate::File {
             entry,
@@ -63,19 +63,19 @@ impl KnownTemplates {
         files.chain(self.learned.iter().map(FoundTemplate::Learned))
     }
 
-    /// Finds a template by its name, or a learned one also by its id.
+    /// Finds a template by its name, or a learned one by its ID.
     pub(super) fn find(&self, named: &NamedTemplate) -> anyhow::Result<FoundTemplate<'_>> {
-        let fits: Vec<_> = self.all().filter(|found| found.is(named)).collect();
+        let fits: Vec<_> = self.all().filter(|found| found.matches(named)).collect();
         match fits.as_slice() {
             [only] => Ok(*only),
-            [] => Err(anyhow!("there is no template `{}`", named.name))
-                .advise(|| "see which there are with `kitbag templates list`".to_owned()),
+            [] => Err(anyhow!("no template `{}`", named.name))
+                .advise(|| "list the templates with `kitbag templates list`".to_owned()),
             _ => Err(anyhow!("several tenants have a template `{}`", named.name))
-                .advise(|| "name the tenant with --tenant".to_owned()),
+                .advise(|| "select the tenant with --tenant".to_owned()),
         }
     }
 
-    /// Returns true if a tenant's requests could already mean a template of this name.
+    /// True if the name already refers to a template of this tenant.
     pub(super) fn is_taken(&self, name: &TemplateName, tenant: &Tenant) -> bool {
         let mut all = self.all();
         all.any(|it| it.template().name() == name && it.tenant().is_none_or(|it| it == tenant))
@@ -90,7 +90,7 @@ impl<'a> FoundTemplate<'a> {
         }
     }
 
-    /// Templates in files are for every tenant.
+    /// Returns `None` for templates in files, which are for every tenant.
     pub(super) fn tenant(&self) -> Option<&'a Tenant> {
         match self {
             Self::File { .. } => None,
@@ -98,7 +98,7 @@ impl<'a> FoundTemplate<'a> {
         }
     }
 
-    fn is(&self, named: &NamedTemplate) -> bool {
+    fn matches(&self, named: &NamedTemplate) -> bool {
         let named_so = self.template().name().as_str() == named.name || self.has_id(&named.name);
         named_so && (named.tenant.is_none() || named.tenant.as_ref() == self.tenant())
     }
@@ -108,7 +108,7 @@ impl<'a> FoundTemplate<'a> {
     }
 }
 
-fn complaint(complaint: &TemplateComplaint) -> String {
+fn format_complaint(complaint: &TemplateComplaint) -> String {
     match complaint.remedy() {
         Some(remedy) => format!("{complaint}\n  try: {remedy}"),
         None => complaint.to_string(),

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::call::{CallEnd, CallOutcome, Reply, TestCall, invalid};
 use crate::cli::Misbehaviour;
 use crate::server::implementation;
-use crate::subscriptions::{Interests, tagged};
+use crate::subscriptions::{Interests, tag_params};
 use crate::{legacy, lists, tasks};
 
 pub(crate) async fn serve(call: TestCall) -> CallOutcome {

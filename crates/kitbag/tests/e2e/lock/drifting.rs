@@ -1,4 +1,4 @@
-//! Each kind of drift, restarts, and a lock file that cannot be read.
+//! Each kind of drift, restarts, and an unreadable lock file.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{client, good, home, lacks, prompt, publish, tool};
 
-/// Everything happens to one server, one thing after the other.
+/// All steps run against one server, one after the other.
 #[tokio::test]
 async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     let home = home("");
@@ -14,10 +14,7 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     let lists = tool("note_list", "Lists all notes.");
     publish(&home, &[reads.clone(), lists], &[prompt("Greets.")]);
     let refused = home.kitbag(&["lock", "status"]).await;
-    assert!(
-        refused.stderr.contains("there is no lock file"),
-        "{refused:?}"
-    );
+    assert!(refused.stderr.contains("no lock file"), "{refused:?}");
     let locked = home.kitbag(&["lock"]).await;
     assert_eq!(locked.code, Some(0), "{locked:?}");
     let first = fs::read_to_string(home.path("kitbag.lock")).unwrap();
@@ -94,7 +91,7 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     fs::write(home.path("kitbag.lock"), &whole).unwrap();
     all.knows("good__note_read").await;
 
-    // An operator may only want to hear of it.
+    // An operator may only want a report.
     home.configure(&format!("{}[lock]\non_drift = 'report'\n", good(&home)));
     all.knows("good__purge").await;
     home.configure(&good(&home));
@@ -104,8 +101,8 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     all.knows("good__purge").await;
 }
 
-/// The lists are known from the store, so that the first call starts the server, and the others come
-/// while it starts.
+/// The listings come from the store, so the first call starts the server, and the others arrive while it
+/// starts.
 #[tokio::test]
 async fn calls_that_come_together_while_a_changed_server_starts_are_all_held_back() {
     let home = home("");
@@ -140,13 +137,13 @@ async fn what_a_person_should_look_at_twice_is_marked_when_it_is_approved() {
     for mark in ["`id_rsa`", "`do not tell the user`"] {
         assert!(approved.stdout.contains(mark), "{approved:?}");
     }
-    assert_eq!(approved.stdout.matches("! look twice: ").count(), 2);
-    // Definitions that are locked for the first time are marked, too.
+    assert_eq!(approved.stdout.matches("! review: ").count(), 2);
+    // Definitions that are locked for the first time are checked too.
     fs::remove_file(home.path("kitbag.lock")).unwrap();
     let locked = home.kitbag(&["lock"]).await;
     assert_eq!(locked.code, Some(0), "{locked:?}");
     assert!(
-        locked.stderr.contains("look twice at `good__note_read`"),
+        locked.stderr.contains("review `good__note_read`"),
         "{locked:?}"
     );
 }

@@ -49,7 +49,7 @@ async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
     let desk = Desk::new();
     desk.home.export("KITBAG_LOG", "kitbag=debug");
     let gateway = desk.home.serve().await;
-    let visitor = Client::stdio(&desk.home, Era::Legacy).unannounced();
+    let visitor = Client::stdio(&desk.home, Era::Legacy).without_handshake();
     let joined = async || {
         visitor
             .pipe()

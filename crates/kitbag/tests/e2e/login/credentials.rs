@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::{home, saying_yes};
+use super::{home, run_approved};
 use crate::harness::api::Api;
-use crate::harness::guarded::{Guarded, Ways};
+use crate::harness::guarded::{Deviations, Guarded};
 
 const DESK: &str = r#"
 name = "desk"
@@ -33,7 +33,10 @@ examples = ['{ "words": "printer" }']
 
 #[tokio::test]
 async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_is_shown() {
-    let (guarded, api) = (Guarded::start(Ways::default()).await, Api::start().await);
+    let (guarded, api) = (
+        Guarded::start(Deviations::default()).await,
+        Api::start().await,
+    );
     let base = &guarded.base;
     let home = home(&format!(
         "[catalog]\ndirectories = ['mine']\n[endpoints.desk]\nurl = '{}'\ntoken_url = '{base}/token'\n\
@@ -43,7 +46,7 @@ async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_i
     fs::create_dir(home.path("mine")).unwrap();
     fs::write(home.path("mine/desk.toml"), DESK).unwrap();
 
-    let told = saying_yes(&home, &["secret", "login", "desk"]).await;
+    let told = run_approved(&home, &["secret", "login", "desk"]).await;
     let wanted = "set it first: kitbag secret set desk client_id --tenant local";
     assert!(told.stderr.contains(wanted), "{}", told.stderr);
     let set = |field: &'static str| ["secret", "set", "desk", field];
@@ -58,14 +61,14 @@ async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_i
     let next = "Now log in: kitbag secret login desk";
     assert!(told.stdout.contains(next), "{}", told.stdout);
 
-    let told = saying_yes(&home, &["secret", "login", "desk"]).await;
+    let told = run_approved(&home, &["secret", "login", "desk"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(guarded.count("authorize me for tickets"), 1);
     let tested = home.kitbag(&["secret", "test", "desk"]).await;
     let works = "desk of local: desk answered `search` with HTTP 200";
     assert!(tested.stdout.starts_with(works), "{tested:?}");
     assert_eq!(tested.stdout.lines().count(), 1, "{tested:?}");
-    let seen = api.seen();
+    let seen = api.requests();
     assert_eq!(seen[0].uri, "/v1/items?q=printer");
     let token = seen[0].headers["authorization"]
         .to_str()

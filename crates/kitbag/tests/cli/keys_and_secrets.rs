@@ -122,7 +122,7 @@ fn a_secret_is_kept_listed_and_removed_and_never_shown() {
         "{told}"
     );
     let (kept, told) = set("empty", "\n");
-    assert!(!kept && told.contains("stdin held no value"), "{told}");
+    assert!(!kept && told.contains("stdin is empty"), "{told}");
 
     let listed = home.json(&["secret", "list"]);
     assert_eq!(listed[0]["name"], "github_token");

@@ -208,7 +208,7 @@ async fn what_cannot_or_should_not_be_added_is_told_apart() {
     let home = RegistryHome::new().await;
     let told = home.fails(&["servers", "add", "io.github.gone/weather"]);
     assert!(
-        told.contains("was taken back") && told.contains("kitbag servers find weather"),
+        told.contains("was deleted") && told.contains("kitbag servers find weather"),
         "{told}"
     );
     let told = home

@@ -123,12 +123,15 @@ async fn a_change_of_the_configuration_is_on_record_where_it_is_made_and_where_i
     let told = home.kitbag(&["servers", "remove", "good"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     until("the gateway has taken it over", async || {
-        gateway.log().contains("is in force").then_some(())
+        gateway
+            .log()
+            .contains("configuration reloaded")
+            .then_some(())
     })
     .await;
     home.configure("[policy]\ndeny_tools = [\"*/exotic\"]\n");
     until("the rules, too", async || {
-        (gateway.log().matches("is in force").count() == 2).then_some(())
+        (gateway.log().matches("configuration reloaded").count() == 2).then_some(())
     })
     .await;
     let rows = rows(&home, 3).await;

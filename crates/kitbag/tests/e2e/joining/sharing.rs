@@ -208,7 +208,7 @@ async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
     let desk = Desk::new();
     let without = desk.home.kitbag(&["servers", "restart", "shared"]).await;
     assert!(
-        without.stderr.contains("no gateway runs"),
+        without.stderr.contains("no gateway is running"),
         "{}",
         without.stderr
     );

@@ -52,10 +52,10 @@ async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_i
     let set = |field: &'static str| ["secret", "set", "desk", field];
     let told = home.kitbag(&set("client_idd=me")).await;
     let warned =
-        "no tool that uses `desk` knows the field `client_idd`\n  try: did you mean `client_id`?";
+        "no tool that uses `desk` has a field `client_idd`\n  try: did you mean `client_id`?";
     assert!(told.stderr.contains(warned), "{}", told.stderr);
     let told = home.kitbag(&set("client_id=me")).await;
-    let next = "Its tools also want client_secret: kitbag secret set desk client_secret";
+    let next = "Its tools also need client_secret: kitbag secret set desk client_secret";
     assert!(told.stdout.contains(next), "{}", told.stdout);
     let told = home.kitbag(&set("client_secret=h1dden")).await;
     let next = "Now log in: kitbag secret login desk";
@@ -103,14 +103,17 @@ async fn a_credential_that_the_api_refuses_or_that_no_tool_uses_is_told() {
         (["secret", "test", "desk"].as_slice(), "CONFIG_MISSING"),
         (
             &["secret", "set", "desk", "token=t0ken"],
-            "Kept desk of local",
+            "Stored desk of local",
         ),
         (
             &["secret", "test", "desk"],
-            "desk refused `search` with HTTP 404",
+            "desk rejected `search` with HTTP 404",
         ),
         (&["secret", "test", "dask"], "did you mean `desk`?"),
-        (&["secret", "login", "desk"], "lets a person log in"),
+        (
+            &["secret", "login", "desk"],
+            "no tool that uses `desk` has a login",
+        ),
     ] {
         let told = home.kitbag(words).await;
         let all = format!("{}{}", told.stdout, told.stderr);

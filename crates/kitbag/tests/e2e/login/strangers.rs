@@ -99,7 +99,7 @@ async fn a_visitor_of_the_callback_without_the_state_of_the_login_neither_ends_n
         let answer = client.get(format!("{callback}{uri}")).send().await.unwrap();
         assert_eq!(answer.status(), status, "{uri}");
     }
-    assert!(browse(&address).await.contains("Thank you"));
+    assert!(browse(&address).await.contains("You can close this page"));
     let told = running.outcome().await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(guarded.count("token authorization_code"), 1);

@@ -13,7 +13,7 @@ use super::next_steps::{first_steps, has_no_servers};
 
 #[derive(Debug, Args)]
 pub(super) struct ListArguments {
-    /// Only those of this server.
+    /// Only items of this server.
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
     #[command(flatten)]

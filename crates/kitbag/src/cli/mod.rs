@@ -183,7 +183,7 @@ struct Global {
         value_name = "ADDRESS"
     )]
     store: Option<String>,
-    /// Print JSON.
+    /// Print output as JSON.
     #[arg(long, global = true)]
     json: bool,
     /// Log level: error, warn, info, debug, trace, or `module=level,…`.

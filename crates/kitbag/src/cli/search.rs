@@ -15,7 +15,7 @@ use crate::local::requests::SearchTools;
 use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::search::{FoundPriors, FoundTool, SearchResult};
 
-/// Find tools by what you want to do.
+/// Find tools for a task.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Maximum number of tools, at most 20.
     #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     top: u16,
-    /// Show the parts of each score and the tool's record.
+    /// Show score components and each tool's track record.
     #[arg(long)]
     explain: bool,
     /// Omit tools that cost more per call, in US dollars.

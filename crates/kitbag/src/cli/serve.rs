@@ -148,14 +148,14 @@ fn for_people(
         0 => String::new(),
         number => format!("; {number} disabled"),
     };
-    let door = if config.serve.allows_keyless() {
+    let access = if config.serve.allows_keyless() {
         "from this machine, without a key"
     } else {
         "with a key"
     };
     let next = next.map(|next| format!("{next}\n\n")).unwrap_or_default();
     format!(
-        "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Access:  {door}\n  Config:  {origin}\n\n\
+        "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Access:  {access}\n  Config:  {origin}\n\n\
          {next}Add to a client:\n\n{snippet:#}\n",
         endpoint = banner.endpoint,
     )

@@ -55,7 +55,7 @@ const PAGE: &str = "docs/tools/ticket.md";
 const DATA: &str = "cat/data/models.toml";
 
 /// A whole catalog of one tool without mistakes.
-fn sound() -> Home {
+fn valid_catalog() -> Home {
     let home = Home::new();
     home.write(TOOL, TICKET);
     home.write("cat/TOOLS.md", MANIFEST);
@@ -66,8 +66,8 @@ fn sound() -> Home {
 
 /// Plants a mistake and compares the first line of the report.
 #[track_caller]
-fn finds(check: &str, file: &str, from: &str, to: &str, expected: &str) {
-    let home = sound();
+fn check_finding(check: &str, file: &str, from: &str, to: &str, expected: &str) {
+    let home = valid_catalog();
     let text = std::fs::read_to_string(home.path(file)).expect("the file is there");
     assert!(text.contains(from), "{from} is not in {file}");
     home.write(file, &text.replacen(from, to, 1));
@@ -118,13 +118,13 @@ fn each_check_finds_what_was_planted() {
             "cat/data/models.toml:8: check dated data: `m of p` has two rows that are valid on 2026-01-01"),
     ];
     for (check, file, from, to, expected) in planted {
-        finds(check, file, from, to, expected);
+        check_finding(check, file, from, to, expected);
     }
 }
 
 #[test]
 fn a_sound_catalog_and_that_of_this_repository_pass_and_say_what_was_checked() {
-    let told = sound().ok(&["tools", "check", "cat"]);
+    let told = valid_catalog().ok(&["tools", "check", "cat"]);
     assert!(
         told.contains("1 tool of cat") && told.contains("14 pages"),
         "{told}"
@@ -138,7 +138,7 @@ fn a_sound_catalog_and_that_of_this_repository_pass_and_say_what_was_checked() {
 
 #[test]
 fn a_tool_that_its_intents_do_not_find_is_told_with_those_that_came_instead() {
-    let home = sound();
+    let home = valid_catalog();
     let lost = TICKET.replace("is there a ticket about the printer", "resize a photo");
     home.write(TOOL, &lost);
     let others = ["resize", "crop", "rotate"].map(|name| {

@@ -54,7 +54,7 @@ fn facts_are_taken_in_replaced_listed_and_forgotten_and_that_is_on_record() {
     assert_eq!(objects(&home, &["--tenant", "globex"]), "");
 
     let unnamed = home.fails(&["context", "forget"]);
-    assert!(unnamed.contains("name a source"), "{unnamed}");
+    assert!(unnamed.contains("select facts by --source"), "{unnamed}");
     let forgotten = home.ok(&["context", "forget", "--source", "Wiki"]);
     assert_eq!(forgotten.trim(), "Deleted 2 facts");
     assert_eq!(objects(&home, &[]), "900 950");

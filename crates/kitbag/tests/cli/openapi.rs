@@ -42,7 +42,7 @@ fn a_document_becomes_files_that_pass_the_checks_and_the_person_is_told_what_is_
         "2 intents among 28 tools",
         "no problems.",
         "Next: kitbag secret set pet-shop token",
-        "under [catalog]: directories = [",
+        "under [catalog] in the configuration: directories = [",
     ] {
         assert!(told.contains(text), "no {text}: {told}");
     }

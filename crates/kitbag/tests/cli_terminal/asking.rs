@@ -30,7 +30,7 @@ fn a_person_who_gives_up_typing_a_secret_has_the_terminal_back() {
     assert_eq!(child.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
     assert!(modes().contains(before));
     drop((held, command));
-    assert!(!terminal.shown().contains("s3cr"));
+    assert!(!terminal.read_to_end().contains("s3cr"));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_person_who_types_nothing_is_told_that_nothing_was_kept() {
         drop(command);
         terminal.wait_for("Value of token: ");
         terminal.press(nothing);
-        let shown = terminal.shown();
+        let shown = terminal.read_to_end();
         assert_eq!(child.wait().unwrap().code(), Some(1));
         assert!(
             shown.contains("no value was typed") && shown.contains("printf %s VALUE"),
@@ -75,7 +75,7 @@ fn a_person_who_is_shown_a_strangers_command_line_runs_it_only_by_saying_so() {
         drop(command);
         terminal.wait_for("Run this? [y/N] ");
         terminal.press(answer);
-        let shown = terminal.shown();
+        let shown = terminal.read_to_end();
         assert_eq!(child.wait().unwrap().code(), Some(code), "{shown}");
         assert!(shown.contains("sh -c 'touch x'"), "{shown}");
         assert_eq!(home.config().exists(), code == 0);
@@ -103,7 +103,7 @@ fn a_project_that_changes_while_the_person_is_asked_is_not_in_force() {
         "[servers.shop]\ncommand = \"sh\"\nargs = [\"-c\", \"touch x\"]\n",
     );
     terminal.press("y\n");
-    let shown = terminal.shown();
+    let shown = terminal.read_to_end();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{shown}");
     let list = home.json(&["trust", "list"]);
     assert_eq!(list[0]["in_force"], false, "{list}");

@@ -74,7 +74,7 @@ fn a_gateway_without_servers_says_what_to_do_next() {
         .lines()
         .map(Result::unwrap);
     let told: Vec<String> = lines
-        .take_while(|line| !line.starts_with("Paste"))
+        .take_while(|line| !line.starts_with("Add to a client"))
         .collect();
     child.kill().unwrap();
     child.wait().unwrap();

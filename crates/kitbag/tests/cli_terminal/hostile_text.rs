@@ -33,19 +33,19 @@ fn home() -> Home {
 }
 
 /// Returns the output of a command with stdout and stderr at a terminal.
-fn seen(home: &Home, words: &[&str]) -> String {
+fn terminal_output(home: &Home, words: &[&str]) -> String {
     let terminal = Terminal::open();
     let mut command = home.command(words);
     command.stdout(terminal.stdio()).stderr(terminal.stdio());
     let mut child = command.spawn().unwrap();
     drop(command);
-    let shown = terminal.shown();
+    let shown = terminal.read_to_end();
     child.wait().unwrap();
     shown
 }
 
 /// Returns the first control character other than our own colours.
-fn steering(shown: &str) -> Option<char> {
+fn find_control(shown: &str) -> Option<char> {
     let styles = ["0", "1", "2", "3", "4", "31", "32", "33", "36", "K"];
     let mut plain = shown.to_owned();
     for style in styles {
@@ -114,8 +114,8 @@ fn nothing_that_a_stranger_wrote_steers_the_terminal_or_hides_from_the_person() 
         &["doctor", "--json"],
         &["tools", "check"],
     ] {
-        let shown = seen(&home, words);
-        assert_eq!(steering(&shown), None, "{words:?}: {shown:?}");
+        let shown = terminal_output(&home, words);
+        assert_eq!(find_control(&shown), None, "{words:?}: {shown:?}");
         // A description may have several lines; a table or audit row has one.
         let has_rows = ["audit", "tools", "lock", "servers", "stats"].contains(&words[0]);
         let is_forged = shown.lines().any(|line| line.starts_with("2026-01-01"));
@@ -130,7 +130,7 @@ fn an_export_is_exact_in_a_pipe_and_the_same_json_at_a_terminal() {
     home.run(&["call", name]);
     let exact = home.ok(&["audit", "export"]);
     assert!(exact.contains("x\u{202e}y"), "{exact}");
-    let shown = seen(&home, &["audit", "export"]);
+    let shown = terminal_output(&home, &["audit", "export"]);
     let read = |text: &str| -> Vec<Value> {
         let lines = text.lines().filter(|line| line.starts_with('{'));
         lines
@@ -142,6 +142,6 @@ fn an_export_is_exact_in_a_pipe_and_the_same_json_at_a_terminal() {
 
     let csv = home.ok(&["audit", "export", "--format", "csv"]);
     assert!(csv.contains("'=x\u{202e}y"), "{csv}");
-    let shown = seen(&home, &["audit", "export", "--format", "csv"]);
+    let shown = terminal_output(&home, &["audit", "export", "--format", "csv"]);
     assert!(shown.contains("'=xy"), "{shown}");
 }

@@ -76,7 +76,7 @@ fn at_a_terminal(home: &Home, words: &[&str]) -> String {
     let mut child = command.spawn().unwrap();
     // Our own copies of the terminal would keep it open.
     drop(command);
-    let shown = terminal.shown();
+    let shown = terminal.read_to_end();
     assert!(child.wait().unwrap().success());
     shown
 }

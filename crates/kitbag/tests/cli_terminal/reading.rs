@@ -12,13 +12,13 @@ fn home() -> Home {
 }
 
 /// Returns the output with stdout at a terminal, and the exit code.
-fn seen(home: &Home, words: &[&str]) -> (String, Option<i32>) {
+fn terminal_output(home: &Home, words: &[&str]) -> (String, Option<i32>) {
     let terminal = Terminal::open();
     let mut command = home.command(words);
     command.stdout(terminal.stdio()).stderr(terminal.stdio());
     let mut child = command.spawn().unwrap();
     drop(command);
-    let shown = terminal.shown();
+    let shown = terminal.read_to_end();
     (shown, child.wait().unwrap().code())
 }
 
@@ -26,13 +26,13 @@ fn seen(home: &Home, words: &[&str]) -> (String, Option<i32>) {
 fn a_text_cannot_steer_the_terminal_and_reaches_a_pipe_whole() {
     let home = home();
     let words = ["resources", "read", "test://steering-text"];
-    let (shown, code) = seen(&home, &words);
+    let (shown, code) = terminal_output(&home, &words);
     assert!(
         code == Some(0) && shown.ends_with("beforeafter\r\n") && !shown.contains("owned"),
         "{shown:?}"
     );
     assert_eq!(home.ok(&words), "before\u{1b}]0;owned\u{7}\u{1b}[2Jafter\n");
-    let (shown, code) = seen(
+    let (shown, code) = terminal_output(
         &home,
         &[
             "prompts",
@@ -53,7 +53,7 @@ fn a_text_cannot_steer_the_terminal_and_reaches_a_pipe_whole() {
 fn what_is_no_text_goes_into_a_file_or_a_pipe_and_not_to_a_terminal() {
     let home = home();
     let words = ["resources", "read", "test://static-binary"];
-    let (shown, code) = seen(&home, &words);
+    let (shown, code) = terminal_output(&home, &words);
     assert_eq!(code, Some(1));
     assert!(
         shown.contains("is not text (image/png, ") && shown.contains("--output FILE"),

@@ -11,10 +11,10 @@ use kitbag_testkit::programs::testbed;
 
 /// Returns bash's completions at the end of this line.
 #[track_caller]
-fn completed(home: &Home, line: &str) -> Vec<String> {
+fn complete(home: &Home, line: &str) -> Vec<String> {
     let script = home.path("kitbag.bash");
     fs::write(&script, home.ok(&["completions", "bash"])).unwrap();
-    let words = broken(line);
+    let words = split_words(line);
     let last = words.last().unwrap();
     let own = if last.chars().all(is_break) { "" } else { last };
     let drive = format!(
@@ -46,7 +46,7 @@ fn completed(home: &Home, line: &str) -> Vec<String> {
 }
 
 /// Splits the line like bash: at spaces, and around `=` and `:`.
-fn broken(line: &str) -> Vec<String> {
+fn split_words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in line.split(' ') {
         words.push(String::new());
@@ -75,7 +75,7 @@ fn bash_completes_verbs_flags_and_names() {
     home.add_testbed();
     home.ok(&["servers", "add", "beta", "--disabled", "--", "x"]);
     let check =
-        |line: &str, expected: &[&str]| assert_eq!(completed(&home, line), expected, "{line}");
+        |line: &str, expected: &[&str]| assert_eq!(complete(&home, line), expected, "{line}");
     check("kitbag serv", &["serve", "servers", "service"]);
     check("kitbag servers rem", &["remove"]);
     check("kitbag servers remove be", &["bed", "beta"]);
@@ -119,7 +119,7 @@ fn bash_completes_arguments_uris_prompts_keys_and_secrets_and_starts_nothing() {
     );
     fs::write(&starts, "").unwrap();
     let check =
-        |line: &str, expected: &[&str]| assert_eq!(completed(&home, line), expected, "{line}");
+        |line: &str, expected: &[&str]| assert_eq!(complete(&home, line), expected, "{line}");
     check("kitbag call bed__big b", &["bytes="]);
     check("kitbag call bed__big bytes=3 s", &["shape="]);
     check(
@@ -220,7 +220,7 @@ fn a_store_that_is_missing_or_locked_completes_nothing_at_once_and_stays_as_it_i
         "kitbag resources read x",
     ];
     for line in lines {
-        assert_eq!(completed(&home, line), [""], "{line}");
+        assert_eq!(complete(&home, line), [""], "{line}");
     }
     assert!(!home.path(".local").exists(), "nothing is made for a look");
     home.ok(&["key", "create"]);
@@ -228,7 +228,7 @@ fn a_store_that_is_missing_or_locked_completes_nothing_at_once_and_stays_as_it_i
     folder.lock().unwrap();
     for line in lines {
         let asked = Instant::now();
-        assert_eq!(completed(&home, line), [""], "{line}");
+        assert_eq!(complete(&home, line), [""], "{line}");
         assert!(
             asked.elapsed() < Duration::from_secs(25),
             "{:?}",
@@ -241,8 +241,8 @@ fn a_store_that_is_missing_or_locked_completes_nothing_at_once_and_stays_as_it_i
 fn a_configuration_that_cannot_be_read_completes_no_names_and_says_nothing() {
     let home = Home::new();
     home.write(CONFIG, "[servers.git]\ncomand = 'x'\n");
-    assert_eq!(completed(&home, "kitbag servers test g"), [""]);
-    assert_eq!(completed(&home, "kitbag call g"), [""]);
+    assert_eq!(complete(&home, "kitbag servers test g"), [""]);
+    assert_eq!(complete(&home, "kitbag call g"), [""]);
 }
 
 #[test]

@@ -48,18 +48,18 @@ impl Terminal {
     /// Waits until the text is shown.
     pub(crate) fn wait_for(&mut self, words: &str) {
         while !self.shown.contains(words) {
-            assert!(self.read(), "never shown: {words}, but {}", self.shown);
+            assert!(self.read_more(), "never shown: {words}, but {}", self.shown);
         }
     }
 
     /// Returns all output until the last program closes the terminal.
-    pub(crate) fn shown(mut self) -> String {
-        while self.read() {}
+    pub(crate) fn read_to_end(mut self) -> String {
+        while self.read_more() {}
         self.shown
     }
 
     /// Reads more output; false once no process has the other end open.
-    fn read(&mut self) -> bool {
+    fn read_more(&mut self) -> bool {
         let mut part = [0; 1024];
         match self.controller.read(&mut part) {
             Ok(length @ 1..) => {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use kitbag_testkit::home::{CONFIG, Home};
 use kitbag_testkit::programs::{testbed, write_program};
 
-use crate::{Visit, write};
+use crate::{DoctorRun, write};
 
 /// A server, and the expected diagnosis.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ fn uvx(
     }
 }
 
-fn launched(
+fn with_table(
     name: &'static str,
     table: impl Into<String>,
     cause: &'static str,
@@ -124,7 +124,7 @@ fn from_npm() -> Vec<Broken> {
 }
 
 fn from_pypi() -> Vec<Broken> {
-    let arguments = launched(
+    let arguments = with_table(
         "sqlite",
         "command = 'uvx'\nargs = ['mcp-sqlite', '--db-path', 's3cret.db']",
         "new_mcp_library",
@@ -174,7 +174,7 @@ fn from_pypi() -> Vec<Broken> {
 }
 
 /// Servers without output: the operating system reports the error, or nothing does.
-fn by_nature(home: &Home) -> Vec<Broken> {
+fn silent_servers(home: &Home) -> Vec<Broken> {
     let text = |path: &str| home.path(path).to_str().unwrap().to_owned();
     write(&home.path("plain"), "#!/bin/sh\n");
     write_program(&home.path("old-script"), "#!/opt/acme/python3.7\n");
@@ -182,61 +182,61 @@ fn by_nature(home: &Home) -> Vec<Broken> {
     write_program(&home.path(".local/bin/acme-tool"), "#!/bin/sh\n");
     let soon = "start_timeout = '1s'";
     vec![
-        launched(
+        with_table(
             "missing",
             "command = 'acme-missing'",
             "not_found",
             "is installed and on the PATH",
         ),
-        launched(
+        with_table(
             "elsewhere",
             "command = 'acme-tool'",
             "not_found",
             ".local/bin/acme-tool\"` in [servers.elsewhere]",
         ),
-        launched(
+        with_table(
             "plain",
             format!("command = '{}'", text("plain")),
             "not_executable",
             "chmod +x",
         ),
-        launched(
+        with_table(
             "script",
             format!("command = '{}'", text("old-script")),
             "no_interpreter",
             "/opt/acme/python3.7",
         ),
-        launched(
+        with_table(
             "env",
             format!("command = '{}'", text("env-script")),
             "not_found",
             "`acme-node` is installed",
         ),
-        launched(
+        with_table(
             "folder",
             "command = 'cat'\ncwd = 'no/such'",
             "no_folder",
             "no/such`, or correct `cwd`",
         ),
-        launched(
+        with_table(
             "silent",
             format!("command = 'sh'\nargs = ['-c', 'cat > /dev/null']\n{soon}"),
             "silent",
             "start_timeout",
         ),
-        launched(
+        with_table(
             "chatter",
             format!("command = 'sh'\nargs = ['-c', 'echo hello; cat > /dev/null']\n{soon}"),
             "not_mcp",
             "`args`",
         ),
-        launched(
+        with_table(
             "unset",
             "command = 'cat'\nenv = { TOKEN = '${ACME_NOT_SET}' }",
             "missing_variable",
             "export ACME_NOT_SET",
         ),
-        launched(
+        with_table(
             "unkept",
             "command = 'cat'\nenv = { TOKEN = '${secret:acme}' }",
             "missing_variable",
@@ -245,27 +245,27 @@ fn by_nature(home: &Home) -> Vec<Broken> {
     ]
 }
 
-fn from_afar() -> Vec<Broken> {
+fn remote_servers() -> Vec<Broken> {
     let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap();
-    let at = |status: &'static str| format!("url = 'http://{}/mcp'", always(status));
+    let at = |status: &'static str| format!("url = 'http://{}/mcp'", start_fake_server(status));
     let unauthorized = "401 Unauthorized\r\nWWW-Authenticate: Bearer";
     vec![
-        launched(
+        with_table(
             "gone",
             format!("url = 'http://{closed}/mcp'"),
             "unreachable",
             "check that it is running",
         ),
-        launched(
+        with_table(
             "guarded",
             at(unauthorized),
             "login_needed",
             "kitbag servers login guarded",
         ),
-        launched(
+        with_table(
             "elsewhere-web",
             at("404 Not Found"),
             "not_mcp",
@@ -275,7 +275,7 @@ fn from_afar() -> Vec<Broken> {
 }
 
 /// A web server that gives the same response to every request.
-fn always(status: &'static str) -> std::net::SocketAddr {
+fn start_fake_server(status: &'static str) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -292,7 +292,7 @@ fn always(status: &'static str) -> std::net::SocketAddr {
 }
 
 /// `npx` and `uvx` that know only these packages.
-fn runners(home: &Home, servers: &[Broken]) {
+fn install_runners(home: &Home, servers: &[Broken]) {
     for runner in ["npx", "uvx"] {
         let mut script = "#!/bin/sh\ncase \"$*\" in\n".to_owned();
         for server in servers.iter().filter(|server| !server.script.is_empty()) {
@@ -310,16 +310,22 @@ fn runners(home: &Home, servers: &[Broken]) {
 #[test]
 fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
     let home = Home::new();
-    let servers = [from_npm(), from_pypi(), by_nature(&home), from_afar()].concat();
-    runners(&home, &servers);
+    let servers = [
+        from_npm(),
+        from_pypi(),
+        silent_servers(&home),
+        remote_servers(),
+    ]
+    .concat();
+    install_runners(&home, &servers);
     let tables = servers
         .iter()
         .map(|server| format!("[servers.{}]\n{}\n", server.name, server.table));
     home.write(CONFIG, &tables.collect::<String>());
     fs::set_permissions(home.config(), fs::Permissions::from_mode(0o600)).unwrap();
 
-    let visit = Visit::to(&home, &[]);
-    assert_eq!(visit.code, Some(1));
+    let doctor = DoctorRun::start(&home, &[]);
+    assert_eq!(doctor.code, Some(1));
     let mut wrong = Vec::new();
     for Broken {
         name,
@@ -328,7 +334,7 @@ fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
         ..
     } in &servers
     {
-        let found = visit.one("servers", name, "problem");
+        let found = doctor.only_finding("servers", name, "problem");
         let told = found["try"].as_str().unwrap_or_default();
         if found["cause"]["kind"] != *cause || !told.contains(remedy) {
             wrong.push(format!("{name}: not {cause} => {remedy}, but {found:#}"));
@@ -336,11 +342,11 @@ fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(
-        servers.len() >= 12 && !visit.report.to_string().contains("s3cret"),
+        servers.len() >= 12 && !doctor.report.to_string().contains("s3cret"),
         "{:#}",
-        visit.report
+        doctor.report
     );
-    let summary = &visit.report["summary"];
+    let summary = &doctor.report["summary"];
     assert!(
         summary["problems"].as_u64() >= Some(servers.len() as u64),
         "{summary}"
@@ -369,9 +375,9 @@ fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_na
         CONFIG,
         &format!("[servers.liar]\ncommand = 'liar'\n{tools}"),
     );
-    let visit = Visit::to(&home, &[]);
-    assert_eq!(visit.code, Some(0), "{:#}", visit.report);
-    let found: Vec<&Value> = visit.findings("servers", "liar");
+    let doctor = DoctorRun::start(&home, &[]);
+    assert_eq!(doctor.code, Some(0), "{:#}", doctor.report);
+    let found: Vec<&Value> = doctor.findings("servers", "liar");
     assert!(
         found[0]["severity"] == "ok" && found.len() == 3,
         "{found:#?}"
@@ -383,7 +389,7 @@ fn a_list_that_is_advertised_and_not_given_is_a_warning_and_an_odd_one_out_is_na
             "{what}"
         );
     }
-    let odd = visit.one("configuration", "[tools.\"liar__ech\"]", "warning");
+    let odd = doctor.only_finding("configuration", "[tools.\"liar__ech\"]", "warning");
     assert_eq!(odd["try"], "did you mean `liar__echo`?");
 }
 
@@ -398,10 +404,10 @@ fn a_server_that_is_nearly_too_slow_is_a_warning() {
         CONFIG,
         &format!("[servers.bed]\n{table}start_timeout = '5s'\n"),
     );
-    let visit = Visit::to(&home, &["bed"]);
-    let found = visit.findings("servers", "bed");
+    let doctor = DoctorRun::start(&home, &["bed"]);
+    let found = doctor.findings("servers", "bed");
     assert!(
-        visit.code == Some(0) && found.len() == 3 && found[2]["severity"] == "warning",
+        doctor.code == Some(0) && found.len() == 3 && found[2]["severity"] == "warning",
         "{found:#?}"
     );
     assert_eq!(found[2]["try"], "raise `start_timeout` of [servers.bed]");
@@ -411,16 +417,16 @@ fn a_server_that_is_nearly_too_slow_is_a_warning() {
 fn what_is_built_in_is_looked_at_too_and_wrong_data_is_named() {
     let home = Home::new();
     home.write(CONFIG, "");
-    let visit = Visit::to(&home, &["agents"]);
+    let doctor = DoctorRun::start(&home, &["agents"]);
     assert!(
-        visit.one("servers", "agents", "ok")["what"]
+        doctor.only_finding("servers", "agents", "ok")["what"]
             .as_str()
             .unwrap()
             .starts_with("offers 4 tools")
     );
-    let visit = Visit::to(&home, &["--offline"]);
+    let doctor = DoctorRun::start(&home, &["--offline"]);
     assert_eq!(
-        visit.one("servers", "agents", "note")["what"],
+        doctor.only_finding("servers", "agents", "note")["what"],
         "is built in; knows 12 agents"
     );
 
@@ -431,15 +437,15 @@ fn what_is_built_in_is_looked_at_too_and_wrong_data_is_named() {
         r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#,
     );
     for words in [&[][..], &["agents"], &["--offline"]] {
-        let visit = Visit::to(&home, words);
-        let found = visit.one("servers", "agents", "problem");
+        let doctor = DoctorRun::start(&home, words);
+        let found = doctor.only_finding("servers", "agents", "problem");
         let place = format!("{file}, field `agent`: missing field `vendor`");
         assert!(found.to_string().contains(&place), "{words:?} {found:#}");
         assert!(
             found["try"].as_str().unwrap().contains("agents/schema/"),
             "{words:?} {found:#}"
         );
-        assert_eq!(visit.code, Some(1));
+        assert_eq!(doctor.code, Some(1));
     }
 }
 
@@ -454,25 +460,25 @@ fn one_server_is_looked_at_alone_and_nothing_is_started_offline() {
             "[servers.a]\ncommand = 'sh'\nargs = ['-c', '{script}']\n[servers.b]\ncommand = 'acme-missing'\n"
         ),
     );
-    let visit = Visit::to(&home, &["--offline"]);
+    let doctor = DoctorRun::start(&home, &["--offline"]);
     assert!(
-        visit.code == Some(1) && !mark.exists(),
+        doctor.code == Some(1) && !mark.exists(),
         "{:#}",
-        visit.report
+        doctor.report
     );
-    visit.one("servers", "a", "note");
+    doctor.only_finding("servers", "a", "note");
     assert_eq!(
-        visit.one("servers", "b", "problem")["cause"]["kind"],
+        doctor.only_finding("servers", "b", "problem")["cause"]["kind"],
         "not_found"
     );
 
-    let visit = Visit::to(&home, &["b"]);
+    let doctor = DoctorRun::start(&home, &["b"]);
     assert!(
-        !mark.exists() && visit.findings("servers", "a").is_empty(),
+        !mark.exists() && doctor.findings("servers", "a").is_empty(),
         "{:#}",
-        visit.report
+        doctor.report
     );
-    assert!(visit.findings("clients", "").is_empty() && visit.findings("address", "").is_empty());
+    assert!(doctor.findings("clients", "").is_empty() && doctor.findings("address", "").is_empty());
     let told = home.fails(&["doctor", "c"]);
     assert!(told.contains("no server `c`"), "{told}");
 }

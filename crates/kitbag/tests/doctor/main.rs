@@ -12,14 +12,14 @@ use kitbag_testkit::home::Home;
 use serde_json::Value;
 
 /// The JSON output of the doctor, run with `bin` first on the PATH.
-pub(crate) struct Visit {
+pub(crate) struct DoctorRun {
     pub(crate) code: Option<i32>,
     pub(crate) report: Value,
 }
 
-impl Visit {
+impl DoctorRun {
     #[track_caller]
-    pub(crate) fn to(home: &Home, words: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, words: &[&str]) -> Self {
         let path = format!("{}:/usr/bin:/bin", home.path("bin").display());
         let words = [&["doctor", "--json"], words].concat();
         let output = home.command(&words).env("PATH", path).output().unwrap();
@@ -43,7 +43,7 @@ impl Visit {
 
     /// The only finding about the subject, which must have this severity.
     #[track_caller]
-    pub(crate) fn one(&self, area: &str, subject: &str, severity: &str) -> &Value {
+    pub(crate) fn only_finding(&self, area: &str, subject: &str, severity: &str) -> &Value {
         let found = self.findings(area, subject);
         assert_eq!(found.len(), 1, "{area} {subject}: {:#}", self.report);
         assert_eq!(found[0]["severity"], severity, "{:#}", found[0]);

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use kitbag_testkit::home::{CONFIG, Home};
 use kitbag_testkit::programs::{testbed, write_program};
 
-use crate::{Visit, write};
+use crate::{DoctorRun, write};
 
 /// A home with an address of its own.
 fn home(servers: &str) -> Home {
@@ -26,7 +26,7 @@ fn mode(home: &Home, path: &str, mode: u32) {
     fs::set_permissions(home.path(path), fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn bed() -> String {
+fn testbed_table() -> String {
     format!(
         "[servers.bed]\ncommand = '{}'\nargs = ['stdio']\n",
         testbed()
@@ -35,14 +35,14 @@ fn bed() -> String {
 
 #[test]
 fn a_healthy_home_is_told_so() {
-    let home = home(&bed());
+    let home = home(&testbed_table());
     home.ok(&["install", "--client", "cursor"]);
-    let visit = Visit::to(&home, &[]);
+    let doctor = DoctorRun::start(&home, &[]);
     assert_eq!(
-        (visit.code, &visit.report["healthy"]),
+        (doctor.code, &doctor.report["healthy"]),
         (Some(0), &true.into()),
         "{:#}",
-        visit.report
+        doctor.report
     );
     for (area, subject) in [
         ("configuration", CONFIG),
@@ -51,10 +51,10 @@ fn a_healthy_home_is_told_so() {
         ("address", "127.0.0.1:0"),
         ("versions", "kitbag"),
     ] {
-        visit.one(area, subject, "ok");
+        doctor.only_finding(area, subject, "ok");
     }
-    let [works, unannotated] = visit.findings("servers", "bed")[..] else {
-        panic!("{:#}", visit.report);
+    let [works, unannotated] = doctor.findings("servers", "bed")[..] else {
+        panic!("{:#}", doctor.report);
     };
     assert_eq!(works["severity"], "ok");
     assert_eq!(unannotated["severity"], "note", "{unannotated:#}");
@@ -79,15 +79,15 @@ fn a_healthy_home_is_told_so() {
 #[test]
 fn an_empty_home_has_no_problem() {
     let home = home("");
-    let visit = Visit::to(&home, &[]);
-    assert_eq!(visit.code, Some(0), "{:#}", visit.report);
+    let doctor = DoctorRun::start(&home, &[]);
+    assert_eq!(doctor.code, Some(0), "{:#}", doctor.report);
     assert!(
-        visit.one("servers", "none", "note")["try"]
+        doctor.only_finding("servers", "none", "note")["try"]
             .as_str()
             .unwrap()
             .contains("kitbag import")
     );
-    visit.one("clients", "none", "note");
+    doctor.only_finding("clients", "none", "note");
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same
         &home.path(".cursor/mcp.json"),
         r#"{"mcpServers": {"time": {"command": "uvx"}}}"#,
     );
-    let visit = Visit::to(&home, &[]);
-    let found = visit.one("configuration", "kitbag.toml", "problem");
+    let doctor = DoctorRun::start(&home, &[]);
+    let found = doctor.only_finding("configuration", "kitbag.toml", "problem");
     assert_eq!(found["try"], "did you mean `command`?");
     assert!(
         found["why"]
@@ -107,8 +107,8 @@ fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same
             .contains("unknown key `comand`"),
         "{found}"
     );
-    visit.one("clients", "Cursor", "note");
-    assert_eq!(visit.code, Some(1));
+    doctor.only_finding("clients", "Cursor", "note");
+    assert_eq!(doctor.code, Some(1));
     let told = home.run(&["doctor"]).stdout;
     assert!(
         told.contains("✗ problem")
@@ -122,16 +122,16 @@ fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same
 fn a_provider_that_lacks_a_variable_is_named() {
     let home =
         home("[providers.weather]\nurl = 'https://weather.example'\nbearer = '${WEATHER_TOKEN}'\n");
-    let visit = Visit::to(&home, &["--offline"]);
-    let found = visit.one("configuration", "[providers.weather]", "problem");
+    let doctor = DoctorRun::start(&home, &["--offline"]);
+    let found = doctor.only_finding("configuration", "[providers.weather]", "problem");
     assert_eq!(found["try"], "set it: export WEATHER_TOKEN=…");
 }
 
 #[test]
 fn a_browser_that_is_named_and_not_there_is_a_problem() {
     let home = home("[browser]\nprogram = '/nowhere/chromium'\n");
-    let visit = Visit::to(&home, &["--offline"]);
-    let found = visit.one("programs", "browser", "problem");
+    let doctor = DoctorRun::start(&home, &["--offline"]);
+    let found = doctor.only_finding("programs", "browser", "problem");
     let advice = found["try"].as_str().unwrap();
     assert!(advice.contains("`program` under [browser]"), "{found:#}");
 }
@@ -145,28 +145,28 @@ fn what_others_can_read_is_a_problem_if_it_is_secret() {
     home.ok(&["key", "create"]);
     mode(&home, ".local/share/kitbag/pepper", 0o640);
     mode(&home, ".local/share/kitbag", 0o755);
-    let visit = Visit::to(&home, &["--offline"]);
-    let found = &visit.findings("configuration", CONFIG)[1];
+    let doctor = DoctorRun::start(&home, &["--offline"]);
+    let found = &doctor.findings("configuration", CONFIG)[1];
     assert!(
         found["try"].as_str().unwrap().contains("chmod 600") && found["severity"] == "problem",
         "{found}"
     );
     assert!(
-        visit.one("store", "pepper", "problem")["try"]
+        doctor.only_finding("store", "pepper", "problem")["try"]
             .as_str()
             .unwrap()
             .contains("`chmod 600 ")
     );
     assert!(
-        visit.one("store", "share/kitbag", "problem")["try"]
+        doctor.only_finding("store", "share/kitbag", "problem")["try"]
             .as_str()
             .unwrap()
             .contains("`chmod 700 ")
     );
     assert!(
-        !visit.report.to_string().contains("s3cret"),
+        !doctor.report.to_string().contains("s3cret"),
         "{:#}",
-        visit.report
+        doctor.report
     );
 
     for (path, good) in [
@@ -176,28 +176,28 @@ fn what_others_can_read_is_a_problem_if_it_is_secret() {
     ] {
         mode(&home, path, good);
     }
-    let visit = Visit::to(&home, &["--offline"]);
-    assert_eq!(visit.code, Some(0), "{:#}", visit.report);
+    let doctor = DoctorRun::start(&home, &["--offline"]);
+    assert_eq!(doctor.code, Some(0), "{:#}", doctor.report);
 }
 
 #[test]
 fn a_store_that_is_none_is_told_and_servers_are_left_alone() {
-    let home = home(&bed());
+    let home = home(&testbed_table());
     write(
         &home.path(".local/share/kitbag/kitbag.db"),
         &"dear diary".repeat(1000),
     );
     mode(&home, ".local/share/kitbag", 0o700);
     mode(&home, ".local/share/kitbag/kitbag.db", 0o600);
-    let visit = Visit::to(&home, &[]);
+    let doctor = DoctorRun::start(&home, &[]);
     assert!(
-        visit.one("store", "kitbag.db", "problem")["try"]
+        doctor.only_finding("store", "kitbag.db", "problem")["try"]
             .as_str()
             .unwrap()
             .contains("`mv ")
     );
-    visit.one("servers", "all", "note");
-    assert_eq!(visit.code, Some(1));
+    doctor.only_finding("servers", "all", "note");
+    assert_eq!(doctor.code, Some(1));
 }
 
 #[test]
@@ -216,20 +216,23 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
         &settings,
         r#"{"mcp": {"servers": {"time": {"command": "uvx"}}}}"#,
     );
-    let visit = Visit::to(&home, &[]);
+    let doctor = DoctorRun::start(&home, &[]);
     // We do not edit this file; the user has to.
     let advice = format!(
         "run `kitbag import`, then remove them from {} by hand",
         settings.display()
     );
-    assert_eq!(visit.one("clients", "VS Code", "note")["try"], advice);
-    let found = visit.one("clients", "Windsurf", "note");
+    assert_eq!(
+        doctor.only_finding("clients", "VS Code", "note")["try"],
+        advice
+    );
+    let found = doctor.only_finding("clients", "Windsurf", "note");
     assert_eq!(found["what"], "connects directly to 1 server: time");
     assert_eq!(
         found["try"],
         "run `kitbag install --client windsurf --move-servers`"
     );
-    let found = visit.one("clients", "Cursor", "warning");
+    let found = doctor.only_finding("clients", "Cursor", "warning");
     assert_eq!(
         found["what"],
         "uses Kitbag but bypasses it for 2 servers: time, git"
@@ -239,17 +242,17 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
         "run `kitbag install --client cursor --move-servers`"
     );
     assert!(
-        visit.one("clients", "Gemini CLI", "warning")["what"]
+        doctor.only_finding("clients", "Gemini CLI", "warning")["what"]
             .as_str()
             .unwrap()
             .contains("misspelt")
     );
-    assert_eq!(visit.code, Some(0), "{:#}", visit.report);
+    assert_eq!(doctor.code, Some(0), "{:#}", doctor.report);
 
     home.ok(&["install", "--client", "cursor", "--move-servers"]);
     let path = home.path(".cursor/mcp.json");
     assert_eq!(
-        Visit::to(&home, &["--offline"]).one("clients", "Cursor", "ok")["what"],
+        DoctorRun::start(&home, &["--offline"]).only_finding("clients", "Cursor", "ok")["what"],
         format!("uses Kitbag ({})", path.display())
     );
 }
@@ -270,33 +273,33 @@ fn a_client_that_does_not_find_kitbag_is_named() {
         &home.path(".lmstudio/mcp.json"),
         r#"{"mcpServers": {"kitbag": {"url": "http://127.0.0.1:1/mcp"}}}"#,
     );
-    let said = |visit: &Visit, client: &str| {
-        let found = visit
+    let said = |doctor: &DoctorRun, client: &str| {
+        let found = doctor
             .findings("clients", client)
             .into_iter()
             .find(|it| it["severity"] != "ok");
-        let found = found.unwrap_or_else(|| panic!("{client}: {:#}", visit.report));
+        let found = found.unwrap_or_else(|| panic!("{client}: {:#}", doctor.report));
         format!(
             "{}: {} => {}",
             found["severity"], found["what"], found["try"]
         )
         .replace('"', "")
     };
-    let visit = Visit::to(&home, &[]);
+    let doctor = DoctorRun::start(&home, &[]);
     let expected =
         "problem: starts /old/kitbag, which does not exist => run `kitbag install --client cursor`";
-    assert_eq!(said(&visit, "Cursor"), expected);
+    assert_eq!(said(&doctor, "Cursor"), expected);
     assert!(
-        said(&visit, "Windsurf")
+        said(&doctor, "Windsurf")
             .starts_with("problem: starts `kitbag`, which is not on the PATH")
     );
-    assert!(said(&visit, "Claude Code").contains("=> put it there, such as with `ln -s /"));
+    assert!(said(&doctor, "Claude Code").contains("=> put it there, such as with `ln -s /"));
     let expected = "warning: connects to http://127.0.0.1:1/mcp, where nothing is listening => run `kitbag serve`";
-    assert_eq!(said(&visit, "LM Studio"), expected);
+    assert_eq!(said(&doctor, "LM Studio"), expected);
 
     write_program(&home.path("bin/kitbag"), "#!/bin/sh\n");
     assert!(
-        said(&Visit::to(&home, &[]), "Windsurf")
+        said(&DoctorRun::start(&home, &[]), "Windsurf")
             .starts_with("warning: starts `kitbag` without its full path")
     );
 }
@@ -306,13 +309,13 @@ fn a_program_that_only_a_shell_finds_is_told_to_those_with_windows() {
     let home = home("[servers.tool]\ncommand = 'acme-tool'\n[servers.sh]\ncommand = 'sh'\n");
     write_program(&home.path("bin/acme-tool"), "#!/usr/bin/env acme-node\n");
     assert!(
-        Visit::to(&home, &["--offline"])
+        DoctorRun::start(&home, &["--offline"])
             .findings("clients", "Cursor")
             .is_empty()
     );
     home.ok(&["install", "--client", "cursor"]);
-    let visit = Visit::to(&home, &["--offline"]);
-    let found: Vec<_> = visit
+    let doctor = DoctorRun::start(&home, &["--offline"]);
+    let found: Vec<_> = doctor
         .findings("clients", "Cursor")
         .into_iter()
         .filter(|it| it["severity"] == "warning")
@@ -324,14 +327,14 @@ fn a_program_that_only_a_shell_finds_is_told_to_those_with_windows() {
         "{advice}"
     );
     write_program(&home.path("bin/acme-tool"), "#!/bin/sh\n");
-    let visit = Visit::to(&home, &["--offline"]);
+    let doctor = DoctorRun::start(&home, &["--offline"]);
     assert!(
-        visit
+        doctor
             .report
             .to_string()
             .contains("bin/acme-tool\\\"` in [servers.tool]"),
         "{:#}",
-        visit.report
+        doctor.report
     );
 }
 
@@ -341,15 +344,15 @@ fn an_address_is_free_or_kitbags_or_another_programs() {
     let address = taken.local_addr().unwrap().to_string();
     let home = Home::new();
     write(&home.config(), &format!("[serve]\nbind = '{address}'\n"));
-    let visit = Visit::to(&home, &[]);
+    let doctor = DoctorRun::start(&home, &[]);
     assert_eq!(
-        visit.one("address", &address, "problem")["what"],
+        doctor.only_finding("address", &address, "problem")["what"],
         "in use by another program"
     );
     drop(taken);
-    let visit = Visit::to(&home, &[]);
+    let doctor = DoctorRun::start(&home, &[]);
     assert!(
-        visit.one("address", &address, "ok")["what"]
+        doctor.only_finding("address", &address, "ok")["what"]
             .as_str()
             .unwrap()
             .contains("is free")
@@ -365,11 +368,11 @@ fn an_address_is_free_or_kitbags_or_another_programs() {
     BufReader::new(serving.stdout.take().unwrap())
         .read_line(&mut first)
         .unwrap();
-    let visit = Visit::to(&home, &[]);
+    let doctor = DoctorRun::start(&home, &[]);
     serving.kill().unwrap();
     serving.wait().unwrap();
     assert_eq!(
-        visit.one("address", &address, "ok")["what"],
+        doctor.only_finding("address", &address, "ok")["what"],
         "in use by Kitbag"
     );
 }
@@ -378,8 +381,8 @@ fn an_address_is_free_or_kitbags_or_another_programs() {
 fn a_door_beyond_this_machine_without_a_key_is_a_problem() {
     let home = Home::new();
     write(&home.config(), "[serve]\nbind = '0.0.0.0:0'\n");
-    let visit = Visit::to(&home, &[]);
-    let found = visit.findings("address", "0.0.0.0:0");
+    let doctor = DoctorRun::start(&home, &[]);
+    let found = doctor.findings("address", "0.0.0.0:0");
     assert!(
         found[1]["try"].as_str().unwrap().contains("--require-key"),
         "{found:?}"
@@ -388,15 +391,15 @@ fn a_door_beyond_this_machine_without_a_key_is_a_problem() {
         &home.config(),
         "[serve]\nbind = '0.0.0.0:0'\nrequire_key = true\n",
     );
-    let visit = Visit::to(&home, &[]);
+    let doctor = DoctorRun::start(&home, &[]);
     assert!(
-        visit.findings("address", "0.0.0.0:0")[1]["try"]
+        doctor.findings("address", "0.0.0.0:0")[1]["try"]
             .as_str()
             .unwrap()
             .contains("kitbag key create")
     );
     home.ok(&["key", "create"]);
-    assert_eq!(Visit::to(&home, &[]).code, Some(0));
+    assert_eq!(DoctorRun::start(&home, &[]).code, Some(0));
 }
 
 #[test]
@@ -404,12 +407,12 @@ fn an_old_node_is_told_where_a_server_needs_one() {
     let home = home("[servers.a]\ncommand = 'npx'\nargs = ['-y', 'a']\n");
     write_program(&home.path("bin/node"), "#!/bin/sh\necho v20.11.1\n");
     write_program(&home.path("bin/npx"), "#!/bin/sh\n");
-    let visit = Visit::to(&home, &["--offline"]);
-    let found = visit.one("versions", "node", "warning");
+    let doctor = DoctorRun::start(&home, &["--offline"]);
+    let found = doctor.only_finding("versions", "node", "warning");
     assert!(
         found["what"].as_str().unwrap().contains("v20.11.1")
             && found["try"].as_str().unwrap().contains("22")
     );
     write_program(&home.path("bin/node"), "#!/bin/sh\necho v24.1.0\n");
-    Visit::to(&home, &["--offline"]).one("versions", "node", "ok");
+    DoctorRun::start(&home, &["--offline"]).only_finding("versions", "node", "ok");
 }

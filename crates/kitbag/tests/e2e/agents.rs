@@ -16,7 +16,7 @@ const LOOKUP: &str = "agents__lookup_capability";
 
 #[tokio::test]
 async fn a_question_about_an_agent_finds_the_tool_that_answers_it() {
-    let home = Home::new(&format!("{ON}{}", Testbed::named("good").table()));
+    let home = Home::new(&format!("{ON}{}", Testbed::new("good").table()));
     let told = home.kitbag(&["tools"]).await;
     assert!(
         told.stdout.contains("good__echo") && told.stdout.contains(LOOKUP),
@@ -80,7 +80,7 @@ async fn it_can_be_switched_off_and_gives_way_to_a_server_of_that_name() {
     assert_eq!(names(ON).await, [r#""agents" "built-in""#]);
     assert_eq!(names("[agents]\nenabled = false\n").await, [""; 0]);
     // An empty section has no effect, and keeps the harness from disabling the server.
-    let own = Testbed::named("agents").table();
+    let own = Testbed::new("agents").table();
     assert_eq!(
         names(&format!("[agents]\n{own}")).await,
         [r#""agents" "stdio""#]
@@ -104,7 +104,7 @@ async fn it_can_be_switched_off_and_gives_way_to_a_server_of_that_name() {
 async fn wrong_data_in_a_directory_is_named_and_stops_no_other_server() {
     let home = Home::new(&format!(
         "[agents]\ndirectory = \"data\"\n{}",
-        Testbed::named("good").table()
+        Testbed::new("good").table()
     ));
     let folder = home.path("data/agents/mine/capabilities");
     fs::create_dir_all(&folder).unwrap();
@@ -167,11 +167,11 @@ async fn the_age_of_sources_decides_how_lint_ends_and_the_site_is_written() {
 /// With the built-in model, through the stand-alone server: questions that need meaning, not just words.
 #[tokio::test]
 async fn alone_it_understands_the_benchmark_for_a_fraction_of_what_the_files_cost() {
-    let suite: Value = read("framework/tests/benchmark-prompts.json");
-    let mut alone = Alone::start("");
+    let suite: Value = read_json("framework/tests/benchmark-prompts.json");
+    let mut alone = StandAlone::start("");
     let tools = count(&alone.ask("tools/list", &json!({})).await["tools"].to_string());
     let (mut asked, mut missed, mut ours, mut raw, mut dearest) = (0, Vec::new(), 0, 0, 0);
-    let files = Files::read();
+    let files = Files::load();
     for prompt in suite["prompts"].as_array().unwrap() {
         let paraphrases = prompt["paraphrases"].as_array().unwrap();
         for arguments in [&prompt["expectedArgs"]].into_iter().chain(paraphrases) {
@@ -207,7 +207,7 @@ async fn words_that_nothing_was_fitted_to_are_mostly_understood_and_seldom_mista
     let nowhere =
         "[index]\nembedder = { endpoint = \"http://127.0.0.1:9/v1\", model = \"none\" }\n";
     for (config, right, wrong) in [("", 142, 2), (nowhere, 121, 5)] {
-        let found = Tally::of(config).await;
+        let found = Tally::measure(config).await;
         println!("{found:?}");
         assert_eq!(
             found.right + found.offered + found.missed + found.wrong.len(),
@@ -232,9 +232,9 @@ struct Tally {
 }
 
 impl Tally {
-    async fn of(config: &str) -> Self {
-        let (mut tally, mut alone) = (Self::default(), Alone::start(config));
-        for word in read("framework/tests/held-out-words.json")["words"]
+    async fn measure(config: &str) -> Self {
+        let (mut tally, mut alone) = (Self::default(), StandAlone::start(config));
+        for word in read_json("framework/tests/held-out-words.json")["words"]
             .as_array()
             .unwrap()
         {
@@ -276,10 +276,11 @@ fn offers(answer: &str, means: &[Value]) -> bool {
 struct Files(BTreeMap<String, usize>);
 
 impl Files {
-    fn read() -> Self {
+    fn load() -> Self {
         let agents = kitbag_agents::Library::built_in().agents;
-        let tokens =
-            |id: &str| count(&read(&format!("agents/{id}/capabilities/current.json")).to_string());
+        let tokens = |id: &str| {
+            count(&read_json(&format!("agents/{id}/capabilities/current.json")).to_string())
+        };
         Self(
             agents
                 .iter()
@@ -303,7 +304,7 @@ impl Files {
 }
 
 /// `kitbag agents serve --stdio`, in the modern era.
-struct Alone {
+struct StandAlone {
     stdin: tokio::process::ChildStdin,
     lines: tokio::io::Lines<BufReader<tokio::process::ChildStdout>>,
     _child: tokio::process::Child,
@@ -311,7 +312,7 @@ struct Alone {
     id: usize,
 }
 
-impl Alone {
+impl StandAlone {
     fn start(config: &str) -> Self {
         let home = Home::new(config);
         let config = home.path("kitbag.toml");
@@ -356,7 +357,7 @@ impl Alone {
     }
 }
 
-fn read(path: &str) -> Value {
+fn read_json(path: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(path);

@@ -14,7 +14,7 @@ use crate::harness::{Client, Era, Home, Testbed, until};
 fn home_with_bed() -> (Arc<Home>, PathBuf) {
     let home = Home::new("");
     let trace = home.path("trace");
-    home.configure(&Testbed::named("bed").data_dir(&trace).table());
+    home.configure(&Testbed::new("bed").data_dir(&trace).table());
     (home, trace.join("events.log"))
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::testbed::printed;
+use crate::harness::testbed::print_output;
 use crate::harness::world::{Door, Way, World};
 use crate::harness::{Client, Era};
 
@@ -10,7 +10,7 @@ use crate::harness::{Client, Era};
 async fn a_result_of_unknown_fields_and_odd_numbers_arrives_byte_for_byte() {
     let world = World::new().await;
     for way in world.ways(|it| it).await {
-        let sent = printed(&["--era", way.server.era(), "print-exotic"]);
+        let sent = print_output(&["--era", way.server.era(), "print-exotic"]);
         let reply = way.call("exotic", &json!({})).await;
         assert_eq!(
             reply.raw_result(),
@@ -100,7 +100,7 @@ async fn an_error_arrives_with_its_code_its_words_and_its_data() {
 
 #[tokio::test]
 async fn a_definition_is_shown_as_it_is_but_for_the_name_where_servers_are_merged() {
-    let sent = printed(&["print-definition"]);
+    let sent = print_output(&["print-definition"]);
     let world = World::new().await;
     for way in world.ways(|it| it).await {
         let exposed = way.name("exotic_definition");

@@ -17,8 +17,8 @@ deny_tools = ["*/exotic"]
 async fn house() -> (Gateway, String, String) {
     let servers = format!(
         "{}{}",
-        Testbed::named("good").table(),
-        Testbed::named("secret").table()
+        Testbed::new("good").table(),
+        Testbed::new("secret").table()
     );
     let home = Home::new(&format!("{servers}{RULES}"));
     let key = async |tenant: &str| {
@@ -198,7 +198,7 @@ async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
     let hidden = gateway
         .visitor("/servers/secret/mcp", Era::Modern)
         .key(&narrow)
-        .unannounced();
+        .without_handshake();
     assert_eq!(
         hidden.request("tools/list", &json!({})).await.status,
         404,
@@ -210,7 +210,7 @@ async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
 async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_write() {
     let home = Home::new(&format!(
         "{}[tenants]\n[tenants.acme]\n",
-        Testbed::named("good").table()
+        Testbed::new("good").table()
     ));
     let told = home.kitbag(&["key", "create", "--tenant", "ghost"]).await;
     assert!(
@@ -287,7 +287,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
     assert_eq!(retrieved.status, 403, "{}", retrieved.raw());
     home.configure(&format!(
         "{}[tenants]\nunknown = \"allow\"\n",
-        Testbed::named("good").table()
+        Testbed::new("good").table()
     ));
     let client = gateway
         .visitor("/mcp/all", Era::Modern)

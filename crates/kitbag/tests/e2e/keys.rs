@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 /// The JSON output of `kitbag key create`.
-async fn created(home: &Home, words: &[&str]) -> Value {
+async fn create_key(home: &Home, words: &[&str]) -> Value {
     let told = home
         .kitbag(&[&["key", "create", "--json"], words].concat())
         .await;
@@ -28,16 +28,16 @@ async fn get(gateway: &Gateway, path: &str, key: &str) -> (u16, String) {
 async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() {
     let home = Home::new(&format!(
         "{}[tenants.acme]\n[tenants.globex]\n",
-        Testbed::named("bed").table()
+        Testbed::new("bed").table()
     ));
-    let operator = created(&home, &["--role", "operator"]).await;
+    let operator = create_key(&home, &["--role", "operator"]).await;
     assert_eq!(
         (&operator["tenant"], &operator["role"]),
         (&Value::Null, &json!("operator"))
     );
     let gateway = home.serve().await;
     for tenant in ["acme", "globex"] {
-        let key = created(&home, &["--tenant", tenant]).await;
+        let key = create_key(&home, &["--tenant", tenant]).await;
         let client = gateway
             .visitor("/mcp/all", Era::Modern)
             .key(token(&key))
@@ -66,7 +66,7 @@ async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() 
         "/v1/retrieve",
     ] {
         for era in Era::each() {
-            let client = gateway.visitor(path, era).key(operator).unannounced();
+            let client = gateway.visitor(path, era).key(operator).without_handshake();
             let refused = client
                 .request("tools/call", &json!({ "name": "bed__echo" }))
                 .await;
@@ -89,8 +89,8 @@ async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() 
 async fn an_expired_key_is_refused_like_a_revoked_one_and_the_log_says_why() {
     let home = Home::new("[tenants.acme]\n");
     let (brief, other) = (
-        created(&home, &["--tenant", "acme", "--expires", "1s"]).await,
-        created(&home, &["--tenant", "acme"]).await,
+        create_key(&home, &["--tenant", "acme", "--expires", "1s"]).await,
+        create_key(&home, &["--tenant", "acme"]).await,
     );
     let gateway = home.serve().await;
     let refused = until("the key is refused", async || {
@@ -127,8 +127,8 @@ async fn an_expired_key_is_refused_like_a_revoked_one_and_the_log_says_why() {
 async fn a_key_that_was_used_is_listed_with_when() {
     let home = Home::new("[tenants.acme]\n");
     let (used, unused) = (
-        created(&home, &["--tenant", "acme"]).await,
-        created(&home, &["--tenant", "acme"]).await,
+        create_key(&home, &["--tenant", "acme"]).await,
+        create_key(&home, &["--tenant", "acme"]).await,
     );
     let gateway = home.serve().await;
     assert_eq!(get(&gateway, "/v1/tokens", token(&used)).await.0, 200);
@@ -154,7 +154,7 @@ async fn a_key_that_was_used_is_listed_with_when() {
 #[tokio::test]
 async fn a_rotated_key_goes_on_for_its_grace_beside_the_new_one() {
     let home = Home::new("[tenants.acme]\n");
-    let former = created(&home, &["--tenant", "acme", "--label", "laptop"]).await;
+    let former = create_key(&home, &["--tenant", "acme", "--label", "laptop"]).await;
     let id = former["id"].as_str().unwrap();
     let told = home.kitbag(&["key", "rotate", id, "--json"]).await;
     let new: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
@@ -187,11 +187,8 @@ async fn a_rotated_key_goes_on_for_its_grace_beside_the_new_one() {
 
 #[tokio::test]
 async fn what_was_opened_with_a_key_ends_when_the_key_does() {
-    let home = Home::new(&format!(
-        "{}[tenants.acme]\n",
-        Testbed::named("bed").table()
-    ));
-    let living = created(&home, &["--tenant", "acme"]).await;
+    let home = Home::new(&format!("{}[tenants.acme]\n", Testbed::new("bed").table()));
+    let living = create_key(&home, &["--tenant", "acme"]).await;
     let gateway = home.serve().await;
     let other = gateway
         .visitor("/mcp/all", Era::Legacy)
@@ -201,7 +198,7 @@ async fn what_was_opened_with_a_key_ends_when_the_key_does() {
     other.knows("bed__echo").await;
     for era in Era::each() {
         for ending in [["revoke"].as_slice(), &["rotate", "--grace", "1s"]] {
-            let key = created(&home, &["--tenant", "acme"]).await;
+            let key = create_key(&home, &["--tenant", "acme"]).await;
             let client = gateway
                 .visitor("/mcp/all", era)
                 .key(token(&key))

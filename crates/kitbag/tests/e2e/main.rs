@@ -23,7 +23,7 @@
 //! - [`metrics`]: metrics of the gateway
 //! - [`models`]: requests to models that pass through the gateway
 //! - [`declared`]: tools from files
-//! - [`exam`]: measuring how models choose tools
+//! - [`eval_agents`]: measuring how models choose tools
 //! - [`masked`]: secrets in definitions
 //! - [`overrides`]: tools changed by the operator
 //! - [`reload`]: configuration edits while the gateway runs
@@ -47,7 +47,7 @@ mod callers;
 mod code;
 mod declared;
 mod draining;
-mod exam;
+mod eval_agents;
 mod feedback;
 mod fidelity;
 mod harness;

@@ -77,7 +77,7 @@ async fn house(config: &str) -> (Gateway, String) {
     fs::write(home.path("good/edited.json"), definitions().to_string()).unwrap();
     home.export("LETTER_TOKEN", VARIABLE);
     keep_secret(&home);
-    let good = Testbed::named("good")
+    let good = Testbed::new("good")
         .manner("edited")
         .data_dir(&home.path("good"));
     let good = good.with(

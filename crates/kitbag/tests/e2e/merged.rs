@@ -9,10 +9,7 @@ use crate::harness::{Client, Era, Gateway, Testbed};
 const LONG: &str = "a_server_with_a_long_name";
 
 async fn two_of_a_kind(serve: &str) -> Gateway {
-    let (one, two) = (
-        Testbed::named("one").manner("paginate"),
-        Testbed::named(LONG),
-    );
+    let (one, two) = (Testbed::new("one").manner("paginate"), Testbed::new(LONG));
     let gateway = Gateway::with(&format!("{serve}{}{}", one.table(), two.table())).await;
     let client = gateway.client(Era::Modern).await;
     for server in ["one", LONG] {
@@ -124,10 +121,7 @@ async fn a_resource_two_servers_have_can_be_read_from_both() {
 
 #[tokio::test]
 async fn no_server_is_asked_in_the_place_of_another_that_has_the_resource() {
-    let (evil, good) = (
-        Testbed::named("aaa").manner("usurp"),
-        Testbed::named("good"),
-    );
+    let (evil, good) = (Testbed::new("aaa").manner("usurp"), Testbed::new("good"));
     let gateway = Gateway::with(&format!("{}{}", evil.table(), good.table())).await;
     for era in Era::each() {
         let client = gateway.client(era).await;
@@ -325,7 +319,7 @@ async fn a_client_of_any_revision_is_answered_in_its_own() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let client = gateway
             .visitor("/mcp/all", Era::Legacy)
-            .speaking(version)
+            .with_version(version)
             .connect()
             .await;
         assert_eq!(client.greeting["protocolVersion"], version);

@@ -112,7 +112,7 @@ fn check_histograms(page: &str) {
 
 #[tokio::test]
 async fn the_page_is_classic_text_and_open_metrics_to_the_letter_for_a_reader_that_names_it() {
-    let home = Home::new(&Testbed::named("bed").table());
+    let home = Home::new(&Testbed::new("bed").table());
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
     client.knows("bed__echo").await;
@@ -166,8 +166,8 @@ async fn the_page_is_classic_text_and_open_metrics_to_the_letter_for_a_reader_th
 async fn a_tenant_is_shown_no_other_tenant_no_hidden_server_and_nothing_of_the_gateway() {
     let servers = format!(
         "{}{}",
-        Testbed::named("bed").table(),
-        Testbed::named("vault").table()
+        Testbed::new("bed").table(),
+        Testbed::new("vault").table()
     );
     let home = Home::new(&format!("{servers}{TENANTS}"));
     let (acme, globex) = (
@@ -233,7 +233,7 @@ async fn a_tenant_is_shown_no_other_tenant_no_hidden_server_and_nothing_of_the_g
 #[tokio::test]
 async fn every_tool_has_its_series_for_an_operator_who_switches_that_on() {
     let telemetry = "[telemetry]\nmetrics_per_tool = true\n";
-    let gateway = Gateway::with(&format!("{telemetry}{}", Testbed::named("bed").table())).await;
+    let gateway = Gateway::with(&format!("{telemetry}{}", Testbed::new("bed").table())).await;
     let client = gateway.client(Era::Modern).await;
     client.knows("bed__echo").await;
     client
@@ -248,7 +248,7 @@ async fn every_tool_has_its_series_for_an_operator_who_switches_that_on() {
 
 #[tokio::test]
 async fn what_goes_wrong_is_counted() {
-    let home = Home::new(&Testbed::named("bed").table());
+    let home = Home::new(&Testbed::new("bed").table());
     let gateway = home.serve().await;
     let client = gateway.client(Era::Legacy).await;
     client.knows("bed__echo").await;
@@ -276,7 +276,7 @@ async fn what_goes_wrong_is_counted() {
 #[tokio::test]
 async fn a_caller_without_a_key_is_told_whether_the_gateway_is_ready_and_nothing_else() {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n";
-    let home = Home::new(&format!("{serve}{}", Testbed::named("bed").table()));
+    let home = Home::new(&format!("{serve}{}", Testbed::new("bed").table()));
     key(&home, &[]).await;
     let gateway = home.serve().await;
     let told = until("the gateway is ready", async || {

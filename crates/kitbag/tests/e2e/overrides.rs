@@ -23,7 +23,7 @@ alias = "no_such_tool"
 "#;
 
 async fn house() -> Gateway {
-    let gateway = Gateway::with(&format!("{}{OVERRIDES}", Testbed::named("good").table())).await;
+    let gateway = Gateway::with(&format!("{}{OVERRIDES}", Testbed::new("good").table())).await;
     client(&gateway, "/mcp/all").await.knows("orchids").await;
     gateway
 }
@@ -32,7 +32,7 @@ async fn client(gateway: &Gateway, path: &str) -> Client {
     gateway.visitor(path, Era::Modern).connect().await
 }
 
-fn named<'t>(tools: &'t [Value], name: &str) -> Option<&'t Value> {
+fn find_tool<'t>(tools: &'t [Value], name: &str) -> Option<&'t Value> {
     tools.iter().find(|tool| tool["name"] == name)
 }
 
@@ -42,10 +42,10 @@ async fn clients_get_tools_as_the_operator_wants_them() {
     for (path, name) in [("/mcp/all", "orchids"), ("/servers/good/mcp", "echo")] {
         let client = client(&gateway, path).await;
         let tools = client.list("tools/list", "tools").await;
-        let tool = named(&tools, name).unwrap_or_else(|| panic!("{path}: {tools:?}"));
+        let tool = find_tool(&tools, name).unwrap_or_else(|| panic!("{path}: {tools:?}"));
         assert_eq!(tool["description"], "Waters the orchids in the greenhouse.");
         for gone in ["good__echo", "environment", "good__environment", "large"] {
-            assert!(named(&tools, gone).is_none(), "{path} {gone}");
+            assert!(find_tool(&tools, gone).is_none(), "{path} {gone}");
         }
         let sent = json!({ "room": "cellar", "plant": "orchid" });
         let given = client.call(name, &sent).await.result();

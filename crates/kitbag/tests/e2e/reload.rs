@@ -23,7 +23,7 @@ async fn with_one(more: &str) -> Gateway {
 }
 
 fn one() -> String {
-    Testbed::named("one").table()
+    Testbed::new("one").table()
 }
 
 async fn says(gateway: &Gateway, what: &str) {
@@ -47,7 +47,7 @@ async fn a_server_that_is_added_is_there_without_a_restart_and_clients_hear_of_i
         let process = process_of_one(&gateway, &client).await;
         gateway
             .home
-            .configure(&format!("{}{}", one(), Testbed::named("two").table()));
+            .configure(&format!("{}{}", one(), Testbed::new("two").table()));
         changes.wait_for("notifications/tools/list_changed").await;
         client.knows("two__echo").await;
         for tool in ["one__echo", "two__echo"] {
@@ -68,7 +68,7 @@ async fn a_server_that_is_added_is_there_over_stdio_too() {
     let home = Home::new(&one());
     let client = Client::stdio(&home, Era::Modern).connect().await;
     client.knows("one__echo").await;
-    home.configure(&Testbed::named("two").table());
+    home.configure(&Testbed::new("two").table());
     client.knows("two__echo").await;
     lacks(&client, "one__echo").await;
 }
@@ -77,7 +77,7 @@ async fn a_server_that_is_added_is_there_over_stdio_too() {
 async fn a_removed_server_finishes_its_calls_and_then_ends() {
     let home = Home::new("");
     let trace = home.path("trace");
-    home.configure(&Testbed::named("slow").data_dir(&trace).table());
+    home.configure(&Testbed::new("slow").data_dir(&trace).table());
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
     client.knows("slow__slow").await;
@@ -130,7 +130,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
     fs::remove_file(gateway.home.path("kitbag.toml")).unwrap();
     says(&gateway, "kitbag.toml no longer exists").await;
     assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}");
-    gateway.home.configure(&Testbed::named("two").table());
+    gateway.home.configure(&Testbed::new("two").table());
     client.knows("two__echo").await;
 }
 
@@ -149,7 +149,7 @@ async fn a_rule_that_is_added_holds_from_then_on() {
 #[tokio::test]
 async fn no_call_fails_however_often_servers_are_changed() {
     let two = |round: usize| {
-        Testbed::named("two")
+        Testbed::new("two")
             .with(&format!("idle_timeout = \"{round}m\""))
             .table()
     };
@@ -208,7 +208,7 @@ async fn process_of_one(gateway: &Gateway, client: &Client) -> u32 {
 #[tokio::test]
 async fn a_client_that_watches_a_resource_hears_of_it_also_after_its_server_was_changed() {
     for era in ["legacy", "modern"] {
-        let table = |more: &str| Testbed::named("one").era(era).with(more).table();
+        let table = |more: &str| Testbed::new("one").era(era).with(more).table();
         let gateway = Gateway::with(&table("")).await;
         let client = gateway
             .visitor("/servers/one/mcp", Era::Modern)
@@ -319,7 +319,7 @@ async fn what_needs_a_restart_is_named() {
 #[tokio::test]
 async fn what_a_project_brings_along_is_not_imported_unasked() {
     let home = Home::new(&format!("{}[import]\nfollow = [\"cursor\"]", one()));
-    let line = Testbed::named("two").era("legacy").line();
+    let line = Testbed::new("two").era("legacy").line();
     let words: Vec<_> = line.split_whitespace().collect();
     let file =
         |name: &str| json!({ "mcpServers": { name: { "command": words[0], "args": words[1..] } } });
@@ -359,7 +359,7 @@ async fn what_a_followed_client_adds_is_imported_and_served() {
     let client = gateway.client(Era::Modern).await;
     client.knows("one__echo").await;
 
-    let line = Testbed::named("two").line();
+    let line = Testbed::new("two").line();
     let words: Vec<_> = line.split_whitespace().collect();
     let server =
         json!({ "command": words[0], "args": words[1..], "env": { "API_TOKEN": "s3cret-s3cret" } });
@@ -383,7 +383,7 @@ async fn what_was_removed_or_changed_here_stays_so_when_a_followed_client_rewrit
     let home = Home::new("");
     let cursor = home.path(".cursor/mcp.json");
     fs::create_dir(home.path(".cursor")).unwrap();
-    let line = Testbed::named("x").line();
+    let line = Testbed::new("x").line();
     let words: Vec<_> = line.split_whitespace().collect();
     let written = |names: &[&str]| {
         let server = |name: &str| json!({ "command": words[0], "args": words[1..], "env": { "NAME": name } });

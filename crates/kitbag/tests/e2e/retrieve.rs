@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 async fn ready(config: &str) -> Gateway {
-    let gateway = Gateway::with(&format!("{}{config}", Testbed::named("bed").table())).await;
+    let gateway = Gateway::with(&format!("{}{config}", Testbed::new("bed").table())).await;
     gateway.client(Era::Modern).await.knows("bed__slow").await;
     until("every tool has its vector", async || {
         let (_, answer) = ask(&gateway, &json!({ "intent": "anything" })).await;
@@ -278,7 +278,7 @@ async fn odd_intents_are_answered_and_wrong_requests_explained() {
 
 #[tokio::test]
 async fn the_command_line_searches_and_proves_the_index() {
-    let home = Home::new(&Testbed::named("bed").table());
+    let home = Home::new(&Testbed::new("bed").table());
     let told = home
         .kitbag(&["search", "return", "an", "image", "--explain"])
         .await;

@@ -34,8 +34,8 @@ async fn routes(gateway: &Gateway, key: &str, era: Era) -> Vec<Route> {
     routes
 }
 
-async fn guarded() -> (Gateway, String) {
-    let home = Home::new(&format!("{}{RULES}", Testbed::named("good").table()));
+async fn gateway_with_rules() -> (Gateway, String) {
+    let home = Home::new(&format!("{}{RULES}", Testbed::new("good").table()));
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
     gateway.client(Era::Modern).await.knows("good__echo").await;
@@ -59,7 +59,7 @@ fn check_refused(raw: &str, asked: &Value) {
 
 #[tokio::test]
 async fn a_completion_is_judged_by_what_the_server_will_complete() {
-    let (gateway, acme) = guarded().await;
+    let (gateway, acme) = gateway_with_rules().await;
     for era in Era::each() {
         for Route {
             client,
@@ -136,7 +136,7 @@ async fn a_completion_is_judged_by_what_the_server_will_complete() {
 
 #[tokio::test]
 async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
-    let (gateway, acme) = guarded().await;
+    let (gateway, acme) = gateway_with_rules().await;
     for era in Era::each() {
         for Route {
             client, uri: mark, ..
@@ -182,7 +182,7 @@ async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
 
 #[tokio::test]
 async fn a_member_that_only_some_servers_read_is_not_sent_beside_the_one_decided_about() {
-    let (gateway, acme) = guarded().await;
+    let (gateway, acme) = gateway_with_rules().await;
     for era in Era::each() {
         for Route { client, prefix, .. } in routes(&gateway, &acme, era).await {
             let allowed = format!("{prefix}echo");

@@ -8,7 +8,7 @@ use kitbag_testkit::postgres::OwnPostgres;
 use serde_json::json;
 
 use crate::harness::api::Api;
-use crate::harness::guarded::{Guarded, Ways};
+use crate::harness::guarded::{Deviations, Guarded};
 use crate::harness::store::empty_schema;
 use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
 use crate::login;
@@ -77,7 +77,7 @@ async fn a_secret_set_on_one_machine_is_used_by_the_gateway_of_another_within_a_
         until("the value is sent", async || {
             let wanted = json!({ "provider": "api", "method": "GET", "path": "/items" });
             client.call("call_api", &wanted).await;
-            let seen = api.seen();
+            let seen = api.requests();
             let sent = seen.last()?.headers.get("authorization")?.to_str().ok()?;
             (sent == format!("Bearer {value}")).then_some(())
         })
@@ -115,12 +115,12 @@ async fn a_listing_that_one_machine_reads_is_shown_by_the_gateway_of_another_wit
 
 #[tokio::test]
 async fn a_login_on_one_machine_is_used_by_the_gateway_of_another_within_a_second() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let [here, there] = two_homes(&guarded.table("docs", ""));
     let gateway = there.serve().await;
     let client = gateway.client(Era::Modern).await;
     assert_eq!(client.tool_names().await, [""; 0]);
-    login::logged_in(&here, &[]).await;
+    login::log_in(&here, &[]).await;
     let logged_in = Instant::now();
     until("its tools are listed", async || {
         let names = client.tool_names().await;
@@ -134,7 +134,7 @@ async fn a_login_on_one_machine_is_used_by_the_gateway_of_another_within_a_secon
 async fn while_the_database_is_away_calls_go_on_and_their_rows_are_there_afterwards() {
     let mut server = OwnPostgres::start().await;
     let url = format!("{}?connect_timeout=1&statement_timeout=2000", server.url());
-    let bed = Testbed::named("bed").table();
+    let bed = Testbed::new("bed").table();
     let home = Home::new(&format!("[store]\nurl = \"{url}\"\n[tenants.acme]\n{bed}"));
     let key = home.key("acme").await;
     let gateway = home.serve().await;

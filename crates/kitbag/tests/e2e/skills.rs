@@ -12,12 +12,12 @@ const REFUNDS: &str = "kitbag://server/docs/skill://refunds/SKILL.md";
 
 /// Two servers with the same skills, one of each era.
 fn servers() -> String {
-    let docs = Testbed::named("docs").era("legacy").manner("skills");
-    let ops = Testbed::named("ops").era("modern").manner("skills");
+    let docs = Testbed::new("docs").era("legacy").manner("skills");
+    let ops = Testbed::new("ops").era("modern").manner("skills");
     format!("{}{}", docs.table(), ops.table())
 }
 
-async fn listed(client: &Client, count: usize) -> Vec<Value> {
+async fn list_skills(client: &Client, count: usize) -> Vec<Value> {
     until("the skills are listed", async || {
         let result = client.request("skills/list", &json!({})).await.result();
         let skills = result["skills"].as_array().unwrap().clone();
@@ -32,7 +32,7 @@ async fn skills_of_all_servers_are_listed_and_read_by_uris_that_name_their_serve
     for era in Era::each() {
         for path in ["/mcp/all", "/mcp"] {
             let client = gateway.visitor(path, era).connect().await;
-            let skills = listed(&client, 4).await;
+            let skills = list_skills(&client, 4).await;
             let uris: BTreeSet<&str> = skills
                 .iter()
                 .map(|it| it["uri"].as_str().unwrap())
@@ -100,7 +100,7 @@ async fn on_the_route_of_one_server_skills_are_as_the_server_has_them() {
             .visitor(&format!("/servers/{server}/mcp"), era)
             .connect()
             .await;
-        let skills = listed(&client, 2).await;
+        let skills = list_skills(&client, 2).await;
         assert_eq!(skills[0]["uri"], "skill://refunds/SKILL.md");
         let got = client
             .request("skills/get", &json!({ "uri": skills[0]["uri"] }))
@@ -116,13 +116,13 @@ async fn a_skill_that_rules_deny_is_neither_listed_nor_found_nor_read() {
     let home = Home::new(&format!("{}{rules}", servers()));
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    listed(&gateway.client(Era::Modern).await, 4).await;
+    list_skills(&gateway.client(Era::Modern).await, 4).await;
     let client = gateway
         .visitor("/mcp", Era::Modern)
         .key(&acme)
         .connect()
         .await;
-    let skills = listed(&client, 1).await;
+    let skills = list_skills(&client, 1).await;
     assert_eq!(skills[0]["frontmatter"]["name"], "daily");
     for method in ["skills/get", "resources/read"] {
         let refused = client.request(method, &json!({ "uri": REFUNDS })).await;
@@ -144,10 +144,10 @@ async fn a_skill_that_rules_deny_is_neither_listed_nor_found_nor_read() {
 
 #[tokio::test]
 async fn a_model_finds_a_skill_with_the_tools_and_reads_its_files() {
-    let home = Home::new(&Testbed::named("docs").manner("skills").table());
+    let home = Home::new(&Testbed::new("docs").manner("skills").table());
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp", Era::Modern).connect().await;
-    listed(&client, 2).await;
+    list_skills(&client, 2).await;
     let found = client
         .call(
             "search_available_tools",

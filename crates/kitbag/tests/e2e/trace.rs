@@ -10,7 +10,7 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /// The `_meta` that a server received with the call.
-fn seen(text: &str) -> Value {
+fn received_meta(text: &str) -> Value {
     let params: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
     params["_meta"].clone()
 }
@@ -42,7 +42,7 @@ async fn the_trace_in_headers_reaches_servers_of_either_era_over_every_transport
             _ => "/mcp/all".to_owned(),
         };
         let body = way.client.body(99, "tools/call", &params.to_string());
-        let meta = seen(&world.gateway.post(&path, &headers, body).await.text());
+        let meta = received_meta(&world.gateway.post(&path, &headers, body).await.text());
         assert_eq!(meta["traceparent"], PARENT, "{way:?}");
         assert_eq!(
             (&meta["tracestate"], &meta["baggage"]),
@@ -58,7 +58,7 @@ async fn a_trace_that_breaks_the_standard_reaches_no_server() {
         let meta =
             json!({ "traceparent": "garbage", "tracestate": "a=1", "baggage": "none", "x": 1 });
         let params = json!({ "name": way.name("echo_params"), "arguments": {}, "_meta": meta });
-        let meta = seen(&way.client.request("tools/call", &params).await.text());
+        let meta = received_meta(&way.client.request("tools/call", &params).await.text());
         assert_eq!(meta["x"], 1);
         for name in ["traceparent", "tracestate", "baggage"] {
             assert_eq!(meta[name], Value::Null, "{way:?}");
@@ -70,7 +70,7 @@ async fn a_trace_that_breaks_the_standard_reaches_no_server() {
 async fn the_parent_that_a_server_sees_is_the_span_that_the_collector_gets() {
     let collector = Collector::start().await;
     let telemetry = format!("[telemetry]\notlp_endpoint = \"{}\"\n", collector.url);
-    let home = Home::new(&format!("{telemetry}{}", Testbed::named("bed").table()));
+    let home = Home::new(&format!("{telemetry}{}", Testbed::new("bed").table()));
     home.export("OTEL_BSP_SCHEDULE_DELAY", "50");
     let gateway = home.serve().await;
     for era in Era::each() {
@@ -78,7 +78,7 @@ async fn the_parent_that_a_server_sees_is_the_span_that_the_collector_gets() {
         client.knows("bed__echo_params").await;
         for meta in [json!({ "traceparent": PARENT }), json!({ "x": 1 })] {
             let params = json!({ "name": "bed__echo_params", "arguments": {}, "_meta": meta });
-            let told = seen(&client.request("tools/call", &params).await.text());
+            let told = received_meta(&client.request("tools/call", &params).await.text());
             let told = told["traceparent"]
                 .as_str()
                 .unwrap_or_else(|| panic!("{told}"))

@@ -43,7 +43,7 @@ async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_fil
         "[servers.weather]\ncommand = \"npx\"\nargs = [\"-y\", \"@acme/weather@1.1.0\", \"stdio\"]\n\
          env = { WEATHER_API_KEY = \"${secret:weather.WEATHER_API_KEY}\", WEATHER_UNITS = \"imperial\" }\n"
     );
-    let noted = home.noted();
+    let noted = home.recorded();
     assert!(
         noted.contains("bin/npx -y @acme/weather@1.1.0 stdio\n"),
         "{noted}"
@@ -208,7 +208,7 @@ async fn what_cannot_or_should_not_be_added_is_told_apart() {
     let home = RegistryHome::new().await;
     let told = home.fails(&["servers", "add", "io.github.gone/weather"]);
     assert!(
-        told.contains("was taken back") && told.contains("kitbag servers find weather"),
+        told.contains("was deleted") && told.contains("kitbag servers find weather"),
         "{told}"
     );
     let told = home
@@ -276,7 +276,7 @@ async fn nothing_in_an_entry_reads_a_variable_or_a_secret_of_ours() {
         "{}",
         told.stderr
     );
-    let noted = home.noted();
+    let noted = home.recorded();
     assert!(noted.contains("npx -y helper@1.0.0 ${HOME}\n"), "{noted}");
     for line in [
         "LOOT=${secret:github.TOKEN}",

@@ -24,7 +24,7 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
         shown.contains("It works") && !shown.contains("s3cret"),
         "{shown}"
     );
-    assert!(home.noted().contains("\nWEATHER_API_KEY=s3cret\n"));
+    assert!(home.recorded().contains("\nWEATHER_API_KEY=s3cret\n"));
 
     let mut command = home.command(&["servers", "add", "io.github.acme/ledger", "--no-test"]);
     command.env("DB_PASSWORD", "s3cret");
@@ -84,7 +84,7 @@ async fn an_entry_runs_only_after_the_person_said_yes() {
             "{told}"
         );
     }
-    let (shown, code) = talked(home.command(&add), &[("Run this? [y/N] ", "\n")]);
+    let (shown, code) = run_dialog(home.command(&add), &[("Run this? [y/N] ", "\n")]);
     assert!(
         code == Some(1) && shown.contains("not confirmed"),
         "{shown}"
@@ -110,14 +110,14 @@ async fn what_an_entry_does_beside_starting_a_server_is_marked() {
 /// The output at the terminal, after each prompt got its answer.
 #[track_caller]
 fn at_a_terminal(command: Command, talk: &[(&str, &str)]) -> String {
-    let (shown, code) = talked(command, talk);
+    let (shown, code) = run_dialog(command, talk);
     assert_eq!(code, Some(0), "{shown}");
     shown
 }
 
 /// Like [`at_a_terminal`], with the exit code.
 #[track_caller]
-fn talked(mut command: Command, talk: &[(&str, &str)]) -> (String, Option<i32>) {
+fn run_dialog(mut command: Command, talk: &[(&str, &str)]) -> (String, Option<i32>) {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&controller).unwrap();
     unlockpt(&controller).unwrap();

@@ -90,7 +90,7 @@ impl RegistryHome {
         fs::read_to_string(self.path(".config/kitbag/kitbag.toml")).unwrap_or_default()
     }
 
-    fn noted(&self) -> String {
+    fn recorded(&self) -> String {
         fs::read_to_string(self.path("noted")).unwrap()
     }
 }

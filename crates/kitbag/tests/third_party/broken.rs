@@ -56,7 +56,7 @@ impl Broken {
     }
 }
 
-fn broken(
+fn broken_server(
     name: &'static str,
     command: &str,
     args: &[&str],
@@ -94,63 +94,63 @@ fn from_pypi() -> Vec<Broken> {
     );
     let settings = "from pydantic_settings import BaseSettings\nclass Settings(BaseSettings):\n  acme_api_key: str\nSettings()";
     vec![
-        broken(
+        broken_server(
             "sqlite",
             &new,
             &["-c", &sqlite],
             "new_mcp_library",
             "bin/python -m pip install 'mcp<2'",
         ),
-        broken(
+        broken_server(
             "weather",
             &new,
             &["-c", "from mcp.server.fastmcp import FastMCP"],
             "new_mcp_library",
             "mcp<2",
         ),
-        broken(
+        broken_server(
             "mcp-error",
             &new,
             &["-c", "from mcp import NotThere"],
             "new_mcp_library",
             "mcp<2",
         ),
-        broken(
+        broken_server(
             "module",
             &new,
             &["-m", "mcp_server_nothing"],
             "missing_module",
             "pip install mcp_server_nothing",
         ),
-        broken(
+        broken_server(
             "script",
             &new,
             &["/no/such/server.py"],
             "missing_file",
             "/no/such/server.py",
         ),
-        broken(
+        broken_server(
             "variable",
             &new,
             &["-c", "import os; os.environ['ACME_API_KEY']"],
             "missing_variable",
             "ACME_API_KEY",
         ),
-        broken(
+        broken_server(
             "settings",
             &old,
             &["-c", settings],
             "missing_variable",
             "ACME_API_KEY",
         ),
-        broken(
+        broken_server(
             "folder",
             &git,
             &["--repository", "/no/such/shop"],
             "missing_file",
             "/no/such/shop",
         ),
-        broken(
+        broken_server(
             "option",
             &git,
             &["--no-such-option"],
@@ -173,7 +173,7 @@ fn from_npm(taken: u16) -> Vec<Broken> {
     let (everything, filesystem) = (server("server-everything"), server("server-filesystem"));
     let web = [everything.as_str(), "streamableHttp"];
     vec![
-        broken(
+        broken_server(
             "web",
             node,
             &web,
@@ -181,36 +181,37 @@ fn from_npm(taken: u16) -> Vec<Broken> {
             "kitbag servers add web --force",
         )
         .with("PORT", "0"),
-        broken("port", node, &web, "port_taken", "lsof -i :").with("PORT", taken.to_string()),
-        broken(
+        broken_server("port", node, &web, "port_taken", "lsof -i :")
+            .with("PORT", taken.to_string()),
+        broken_server(
             "transport",
             node,
             &[&everything, "telepathy"],
             "wrong_arguments",
             "--help",
         ),
-        broken(
+        broken_server(
             "directory",
             node,
             &[&filesystem, "/no/such/shop"],
             "missing_file",
             "/no/such/shop",
         ),
-        broken(
+        broken_server(
             "index",
             node,
             &["/no/such/index.js"],
             "missing_file",
             "/no/such/index.js",
         ),
-        broken(
+        broken_server(
             "package",
             node,
             &["-e", "require('no-such-package')"],
             "missing_module",
             "no-such-package",
         ),
-        broken(
+        broken_server(
             "database",
             node,
             &["-e", "require('net').connect(1, '127.0.0.1')"],
@@ -224,7 +225,7 @@ fn from_npm(taken: u16) -> Vec<Broken> {
 fn through_npx(folder: &Path) -> Vec<Broken> {
     let run = |name, registry: String, cause, says| {
         let cache = folder.join(format!("npm-{name}"));
-        broken(name, "npx", &["-y", "kitbag-no-such-package"], cause, says)
+        broken_server(name, "npx", &["-y", "kitbag-no-such-package"], cause, says)
             .with("npm_config_registry", registry)
             .with("npm_config_fetch_retries", "0")
             .with("npm_config_cache", cache.to_str().unwrap())

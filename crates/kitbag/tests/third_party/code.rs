@@ -28,7 +28,7 @@ fn program(servers: &[RealServer]) -> String {
 
 #[track_caller]
 fn check(client: Client, door: Door) {
-    let stage = Stage::on_code(servers::joined);
+    let stage = Stage::on_code(servers::three_servers);
     stage.introduce_servers();
     let mut caller = client.connect(&stage, door);
     let result = caller.call("run_code", &json!({ "code": program(&stage.servers) }));

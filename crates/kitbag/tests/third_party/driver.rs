@@ -170,13 +170,13 @@ impl Drop for Driver {
 impl Sdk {
     fn command(self) -> Command {
         match self {
-            Self::Python => self.running("python_client"),
-            Self::TypeScript => self.running("ts_client"),
+            Self::Python => self.script_command("python_client"),
+            Self::TypeScript => self.script_command("ts_client"),
         }
     }
 
     /// Runs a script of `tests/clients` in the SDK's language.
-    pub(crate) fn running(self, script: &str) -> Command {
+    pub(crate) fn script_command(self, script: &str) -> Command {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
         let (program, ending) = match self {
             Self::Python => ("python/client/bin/python", "py"),

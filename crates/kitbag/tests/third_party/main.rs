@@ -13,7 +13,7 @@ mod broken;
 mod clients;
 mod code;
 mod driver;
-mod exam;
+mod eval_tasks;
 mod gateway;
 mod metrics;
 mod models;

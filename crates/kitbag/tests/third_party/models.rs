@@ -19,13 +19,13 @@ fn the_official_sdks_of_the_vendors_work_through_the_gateway_unchanged() {
     let stage = Stage::in_front_of(&vendor.tables());
     let base = stage.endpoint().trim_end_matches("/mcp");
     for sdk in [Sdk::Python, Sdk::TypeScript] {
-        assert_eq!(told(sdk, base), expected(), "{sdk:?}");
+        assert_eq!(sdk_results(sdk, base), expected(), "{sdk:?}");
     }
 }
 
 /// Everything that an SDK returns for the responses.
-fn told(sdk: Sdk, base: &str) -> Value {
-    let mut command: Command = sdk.running("model_sdks");
+fn sdk_results(sdk: Sdk, base: &str) -> Value {
+    let mut command: Command = sdk.script_command("model_sdks");
     let output = command
         .arg(base)
         .env("KITBAG_TOOLS", tools())

@@ -40,7 +40,7 @@ pub(crate) fn all(folder: &Path) -> Vec<RealServer> {
 }
 
 /// Three servers whose answers one program joins.
-pub(crate) fn joined(folder: &Path) -> Vec<RealServer> {
+pub(crate) fn three_servers(folder: &Path) -> Vec<RealServer> {
     vec![filesystem(folder), memory(folder), git(folder)]
 }
 

@@ -166,7 +166,7 @@ impl LeftServers {
 }
 
 /// Lists the servers that the client still connects to directly, with the reason.
-fn describe_direct_servers(report: &InstallReport, moving: &str) -> String {
+fn describe_direct_servers(report: &InstallReport, command: &str) -> String {
     let refused = report
         .servers
         .iter()
@@ -185,7 +185,7 @@ fn describe_direct_servers(report: &InstallReport, moving: &str) -> String {
             report.beside.join(", "),
         );
         text = format!(
-            "\n{} still connects directly to {servers} ({names}). To move them to Kitbag:\n  {moving}",
+            "\n{} still connects directly to {servers} ({names}). To move them to Kitbag:\n  {command}",
             report.client
         );
     }

@@ -36,7 +36,7 @@ Values set under [tools] replace measured ones.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Process new calls into priors for ranking.
+    /// Compute priors from new calls.
     #[command(
         after_help = "Examples:\n  kitbag learned priors run\n  kitbag learned priors run --json"
     )]

@@ -48,7 +48,7 @@ pub(super) async fn run(
 }
 
 fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
-    let (place, told, exists) = if key_from_environment()?.is_some() {
+    let (place, location, exists) = if key_from_environment()?.is_some() {
         (KeyLocation::Env, format!("variable {KEY_VARIABLE}"), true)
     } else {
         let keeper = key_keeper(config.secret_key, store);
@@ -56,8 +56,8 @@ fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Resu
     };
     let result = json!({ "place": place.as_str(), "exists": exists });
     invocation.output.show(&result, |_| match exists {
-        true => format!("The key is in: {told}"),
-        false => format!("No key yet; storing the first secret creates one in: {told}"),
+        true => format!("The key is in: {location}"),
+        false => format!("No key yet; storing the first secret creates one in: {location}"),
     })
 }
 

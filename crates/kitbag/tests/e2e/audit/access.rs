@@ -24,14 +24,14 @@ async fn every_http_request_leaves_a_line_if_that_is_wanted() {
     home.export("KITBAG_LOG_FORMAT", "json");
     home.configure(&format!(
         "[serve]\nbind = \"127.0.0.1:0\"\naccess_log = true\n[tenants.acme]\ndeny_tools = [\"*/exotic\"]\n{}",
-        Testbed::named("good").table()
+        Testbed::new("good").table()
     ));
     let token = key(&home, "acme").await;
     let gateway = home.serve().await;
     let client = gateway
         .visitor("/mcp/all", Era::Modern)
         .key(&token)
-        .unannounced();
+        .without_handshake();
     client
         .call("good__echo", &json!({ "message": "s3cret-argument" }))
         .await;
@@ -63,7 +63,7 @@ async fn every_http_request_leaves_a_line_if_that_is_wanted() {
 
 #[tokio::test]
 async fn without_the_setting_there_are_no_such_lines() {
-    let gateway = Gateway::with(&Testbed::named("good").table()).await;
+    let gateway = Gateway::with(&Testbed::new("good").table()).await;
     gateway.client(Era::Modern).await.knows("good__echo").await;
     assert!(!gateway.log().contains("kitbag::access"));
 }

@@ -118,17 +118,20 @@ async fn changes_of_keys_and_secrets_are_on_record_with_who_made_them() {
 
 #[tokio::test]
 async fn a_change_of_the_configuration_is_on_record_where_it_is_made_and_where_it_takes_effect() {
-    let home = Home::new(&Testbed::named("good").table());
+    let home = Home::new(&Testbed::new("good").table());
     let gateway = home.serve().await;
     let told = home.kitbag(&["servers", "remove", "good"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     until("the gateway has taken it over", async || {
-        gateway.log().contains("configuration reloaded").then_some(())
+        gateway
+            .log()
+            .contains("configuration reloaded")
+            .then_some(())
     })
     .await;
     home.configure("[policy]\ndeny_tools = [\"*/exotic\"]\n");
     until("the rules, too", async || {
-        (gateway.log().matches("is in force").count() == 2).then_some(())
+        (gateway.log().matches("configuration reloaded").count() == 2).then_some(())
     })
     .await;
     let rows = rows(&home, 3).await;
@@ -151,7 +154,7 @@ async fn a_change_of_the_configuration_is_on_record_where_it_is_made_and_where_i
 async fn the_calls_of_one_request_share_its_id_and_the_trace_of_the_client_is_kept() {
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
     let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
-    let gateway = Gateway::with(&Testbed::named("good").table()).await;
+    let gateway = Gateway::with(&Testbed::new("good").table()).await;
     let client = gateway.visitor("/mcp", Era::Modern).connect().await;
     gateway.client(Era::Modern).await.knows("good__echo").await;
     let calls = json!({ "calls": [{ "tool": "good__echo" }, { "tool": "good__echo" }] });

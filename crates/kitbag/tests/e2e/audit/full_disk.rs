@@ -13,13 +13,13 @@ use crate::harness::api::Api;
 use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 /// A gateway with its database on a separate disk.
-struct Place {
+struct FullDiskGateway {
     // Dropped before its disk.
     gateway: Gateway,
     disk: SmallDisk,
 }
 
-impl Place {
+impl FullDiskGateway {
     async fn with(config: &str) -> Option<Self> {
         let home = Home::new("");
         let disk = SmallDisk::mount(home.path("small"), 8)?;
@@ -28,7 +28,7 @@ impl Place {
         Some(Self { gateway, disk })
     }
 
-    async fn logged(&self, text: &str) {
+    async fn wait_for_log(&self, text: &str) {
         until(text, async || {
             self.gateway.log().contains(text).then_some(())
         })
@@ -46,14 +46,14 @@ impl Place {
 
 #[tokio::test]
 async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_again() {
-    let Some(place) = Place::with(&Testbed::named("good").table()).await else {
+    let Some(gateway_on_disk) = FullDiskGateway::with(&Testbed::new("good").table()).await else {
         return;
     };
-    let client = place.gateway.client(Era::Modern).await;
+    let client = gateway_on_disk.gateway.client(Era::Modern).await;
     client.knows("good__echo").await;
     // Twice, since the first failure must leave nothing behind that affects the next.
     for round in 1..=2 {
-        place.disk.fill();
+        gateway_on_disk.disk.fill();
         for number in 0..50 {
             let result = client
                 .call("good__echo", &json!({ "text": number }))
@@ -62,23 +62,30 @@ async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_a
             assert_ne!(result["isError"], true, "calls go on");
         }
         until("the disk is noticed to be full", async || {
-            (figure(&place.gateway, "kitbag_audit_waiting").await > 0.0).then_some(())
+            (figure(&gateway_on_disk.gateway, "kitbag_audit_waiting").await > 0.0).then_some(())
         })
         .await;
-        place.logged("the audit cannot be written").await;
-        place.disk.clear();
+        gateway_on_disk
+            .wait_for_log("the audit cannot be written")
+            .await;
+        gateway_on_disk.disk.clear();
         until("every call is on record", async || {
-            (place.calls().await.len() == 51 * round - 1).then_some(())
+            (gateway_on_disk.calls().await.len() == 51 * round - 1).then_some(())
         })
         .await;
-        place.logged("the audit can be written again").await;
+        gateway_on_disk
+            .wait_for_log("the audit is written again")
+            .await;
         client.call("good__echo", &json!({ "text": "after" })).await;
         until("later ones are, too", async || {
-            (place.calls().await.len() == 51 * round).then_some(())
+            (gateway_on_disk.calls().await.len() == 51 * round).then_some(())
         })
         .await;
     }
-    assert_eq!(figure(&place.gateway, "kitbag_audit_lost_total").await, 0.0);
+    assert_eq!(
+        figure(&gateway_on_disk.gateway, "kitbag_audit_lost_total").await,
+        0.0
+    );
 }
 
 #[tokio::test]
@@ -88,14 +95,20 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
     let tables = format!(
         "{}{}",
         api.table("api", settings),
-        Testbed::named("good").table()
+        Testbed::new("good").table()
     );
-    let Some(place) = Place::with(&format!("[audit]\nrequired = true\n{tables}")).await else {
+    let Some(gateway_on_disk) =
+        FullDiskGateway::with(&format!("[audit]\nrequired = true\n{tables}")).await
+    else {
         return;
     };
-    let all = place.gateway.client(Era::Legacy).await;
+    let all = gateway_on_disk.gateway.client(Era::Legacy).await;
     all.knows("good__echo").await;
-    let search = place.gateway.visitor("/mcp", Era::Modern).connect().await;
+    let search = gateway_on_disk
+        .gateway
+        .visitor("/mcp", Era::Modern)
+        .connect()
+        .await;
     let ask = json!({ "provider": "api", "path": "/items" });
     assert!(
         !search
@@ -104,11 +117,11 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
             .raw()
             .contains("must record every call")
     );
-    assert_eq!(api.seen().len(), 1);
+    assert_eq!(api.requests().len(), 1);
 
-    place.disk.fill();
+    gateway_on_disk.disk.fill();
     for era in Era::each() {
-        let one = place
+        let one = gateway_on_disk
             .gateway
             .visitor("/servers/good/mcp", era)
             .connect()
@@ -153,9 +166,9 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
             .tool_error()
             .contains("must record every call")
     );
-    assert_eq!(api.seen().len(), 1, "nothing went out");
+    assert_eq!(api.requests().len(), 1, "nothing went out");
 
-    place.disk.clear();
+    gateway_on_disk.disk.clear();
     until("calls are made again", async || {
         (!search
             .call("call_api", &ask)
@@ -166,13 +179,13 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
     })
     .await;
     until("each call that went out is on record", async || {
-        let made = place
+        let made = gateway_on_disk
             .calls()
             .await
             .into_iter()
             .filter(|it| *it == Outcome::Ok)
             .count();
-        (made == api.seen().len()).then_some(())
+        (made == api.requests().len()).then_some(())
     })
     .await;
 }
@@ -182,17 +195,14 @@ const MANY: usize = 1_300;
 
 #[tokio::test]
 async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_has_been_full() {
-    let config = format!(
-        "[audit]\nrequired = true\n{}",
-        Testbed::named("good").table()
-    );
-    let Some(place) = Place::with(&config).await else {
+    let config = format!("[audit]\nrequired = true\n{}", Testbed::new("good").table());
+    let Some(gateway_on_disk) = FullDiskGateway::with(&config).await else {
         return;
     };
-    let client = place.gateway.client(Era::Modern).await;
+    let client = gateway_on_disk.gateway.client(Era::Modern).await;
     client.knows("good__echo").await;
     client.call("good__echo", &json!({})).await.result();
-    place.disk.fill();
+    gateway_on_disk.disk.fill();
     let refused = async || {
         let asked = Instant::now();
         let told = client.call("good__echo", &json!({})).await.tool_error();
@@ -208,20 +218,20 @@ async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_
     // The time that a call waits for its row without a failure.
     assert!(longest < Duration::from_secs(10), "{longest:?}");
 
-    place.disk.clear();
+    gateway_on_disk.disk.clear();
     until("calls are made again", async || {
         let answered = client.call("good__echo", &json!({})).await;
         (!answered.raw().contains("must record every call")).then_some(())
     })
     .await;
     until("the refused ones are on record, too", async || {
-        (place.calls().await.len() >= MANY + 2).then_some(())
+        (gateway_on_disk.calls().await.len() >= MANY + 2).then_some(())
     })
     .await;
 
-    place.disk.fill();
+    gateway_on_disk.disk.fill();
     refused().await;
-    let Place { gateway, disk } = place;
+    let FullDiskGateway { gateway, disk } = gateway_on_disk;
     let home = gateway.home.clone();
     assert!(gateway.stop().await.success());
     disk.clear();
@@ -254,7 +264,7 @@ async fn a_command_that_finds_the_disk_full_says_so_and_works_when_there_is_room
 async fn every_answer_under_a_required_audit_has_its_row_also_when_the_gateway_dies() {
     let home = Home::new(&format!(
         "[audit]\nrequired = true\n{}",
-        Testbed::named("good").table()
+        Testbed::new("good").table()
     ));
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
@@ -279,17 +289,14 @@ async fn a_tenant_cannot_fill_the_disk_with_small_calls() {
     };
     let tenants = "[tenants.low]\ndeny_tools = [\"*/exotic\"]\n[tenants.high]\ndeny_tools = [\"*/nothing\"]\n";
     let store = "[store]\npath = \"small/kitbag.db\"\n";
-    home.configure(&format!(
-        "{store}{tenants}{}",
-        Testbed::named("good").table()
-    ));
+    home.configure(&format!("{store}{tenants}{}", Testbed::new("good").table()));
     let (low, high) = (key(&home, "low").await, key(&home, "high").await);
     let gateway = home.serve().await;
     let (long, huge) = ("x".repeat(60_000), "x".repeat(3_000_000));
     let low = gateway
         .visitor("/servers/good/mcp", Era::Legacy)
         .key(&low)
-        .called(&long)
+        .named(&long)
         .connect()
         .await;
     for _ in 0..60 {

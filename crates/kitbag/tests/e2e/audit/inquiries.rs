@@ -10,13 +10,13 @@ const CONFIG: &str =
 
 #[tokio::test]
 async fn every_search_discovery_and_group_change_is_on_record_with_its_cost() {
-    let home = Home::new(&format!("{CONFIG}{}", Testbed::named("good").table()));
+    let home = Home::new(&format!("{CONFIG}{}", Testbed::new("good").table()));
     let gateway = home.serve().await;
     let all = gateway.visitor("/mcp/all", Era::Modern).connect().await;
     all.knows("good__echo").await;
     let client = gateway
         .visitor("/mcp/adaptive", Era::Modern)
-        .called("asker")
+        .named("asker")
         .connect()
         .await;
     let query = "repeat a message, password: hunter2";

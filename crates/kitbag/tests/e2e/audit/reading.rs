@@ -23,7 +23,7 @@ struct Used {
 
 impl Used {
     async fn new() -> Self {
-        let home = Home::new(&format!("{RULES}{}", Testbed::named("good").table()));
+        let home = Home::new(&format!("{RULES}{}", Testbed::new("good").table()));
         let acme = super::key(&home, "acme").await;
         let globex = super::key(&home, "globex").await;
         let told = home
@@ -36,7 +36,7 @@ impl Used {
             let client = gateway
                 .visitor("/mcp/all", Era::Modern)
                 .key(key)
-                .called("=cmd()")
+                .named("=cmd()")
                 .connect()
                 .await;
             client.knows("good__echo").await;

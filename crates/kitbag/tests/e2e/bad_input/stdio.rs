@@ -6,7 +6,7 @@ use super::deep;
 use crate::harness::{Client, Era, Home, Testbed};
 
 fn home() -> std::sync::Arc<Home> {
-    Home::new(&Testbed::named("good").table())
+    Home::new(&Testbed::new("good").table())
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn a_very_long_line_passes_or_is_refused_and_breaks_nothing() {
 #[tokio::test]
 async fn a_request_before_the_handshake_is_told_what_is_missing() {
     let home = home();
-    let client = Client::stdio(&home, Era::Legacy).unannounced();
+    let client = Client::stdio(&home, Era::Legacy).without_handshake();
     let reply = client.request("tools/list", &json!({})).await;
     assert_eq!(reply.code(), -32600);
     assert!(
@@ -149,7 +149,7 @@ async fn a_request_before_the_handshake_is_told_what_is_missing() {
 
 #[tokio::test]
 async fn both_manners_work_on_one_pipe() {
-    let home = Home::new(&Testbed::named("good").era("legacy").table());
+    let home = Home::new(&Testbed::new("good").era("legacy").table());
     let legacy = Client::stdio(&home, Era::Legacy).connect().await;
     legacy.knows("good__echo").await;
     let mut modern = legacy.clone();

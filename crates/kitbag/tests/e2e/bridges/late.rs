@@ -50,7 +50,7 @@ impl Office {
         };
         let table = match &remote {
             Some(remote) => remote.table("hr", ""),
-            None => Testbed::named("hr")
+            None => Testbed::new("hr")
                 .era("legacy")
                 .manner("jobs")
                 .data_dir(&trace)
@@ -68,7 +68,7 @@ impl Office {
 
     /// A client that accepts questions, with a key of the tenant unless that is `local`.
     async fn client(&self, tenant: &str, client_era: Era) -> Client {
-        let visitor = self.gateway.visitor("/mcp/all", client_era).called(tenant);
+        let visitor = self.gateway.visitor("/mcp/all", client_era).named(tenant);
         let visitor = match tenant {
             "local" => visitor,
             _ => visitor.key(&self.key(tenant).await),
@@ -83,7 +83,7 @@ impl Office {
                 answer.clone()
             }
         };
-        visitor.answering(answer).connect().await
+        visitor.answer_with(answer).connect().await
     }
 
     async fn key(&self, tenant: &str) -> String {
@@ -189,7 +189,7 @@ async fn what_a_job_says_late_reaches_no_other_key_and_no_other_client_of_the_sa
         .await;
     starts_job(&one).await;
     let other = office.gateway.visitor("/mcp/all", Era::Legacy).key(&key);
-    let other = other.answering(|_, _| panic!("asked")).connect().await;
+    let other = other.answer_with(|_, _| panic!("asked")).connect().await;
     let waiting = office.waits(&other).await;
     office.job_ends().await;
     assert!(!waiting.is_finished());

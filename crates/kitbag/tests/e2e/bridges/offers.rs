@@ -9,7 +9,7 @@ use crate::harness::world::World;
 async fn a_prompt_is_listed_and_given_under_one_name() {
     let world = World::new().await;
     let contextual = |it: crate::harness::client::Visitor| {
-        it.answering(|_, _| json!({ "action": "accept", "content": { "context": "tea" } }))
+        it.answer_with(|_, _| json!({ "action": "accept", "content": { "context": "tea" } }))
     };
     for way in world.ways(contextual).await {
         let listed = way.client.list("prompts/list", "prompts").await;

@@ -7,8 +7,8 @@ use crate::harness::world::{Door, World};
 use crate::harness::{Era, Reply};
 
 /// Answers everything, and accepts every form with the same content.
-fn obliging(visitor: Visitor) -> Visitor {
-    visitor.answering(|method, params| match method {
+fn answer_everything(visitor: Visitor) -> Visitor {
+    visitor.answer_with(|method, params| match method {
         "sampling/createMessage" => json!({
             "role": "assistant",
             "content": { "type": "text", "text": "sampled" },
@@ -28,7 +28,7 @@ fn obliging(visitor: Visitor) -> Visitor {
 #[tokio::test]
 async fn every_question_finds_the_client_and_its_answer_the_server() {
     let world = World::new().await;
-    for way in world.ways(obliging).await {
+    for way in world.ways(answer_everything).await {
         for (tool, arguments, answer) in [
             (
                 "test_sampling",
@@ -75,7 +75,7 @@ async fn every_question_finds_the_client_and_its_answer_the_server() {
 async fn no_is_an_answer_too() {
     let world = World::new().await;
     for action in ["decline", "cancel"] {
-        let refusing = |it: Visitor| it.answering(move |_, _| json!({ "action": action }));
+        let refusing = |it: Visitor| it.answer_with(move |_, _| json!({ "action": action }));
         for way in world.ways(refusing).await {
             let told = way
                 .call("test_elicitation", &json!({ "message": "?" }))
@@ -92,14 +92,14 @@ async fn no_is_an_answer_too() {
 #[tokio::test]
 async fn a_question_says_which_server_asks_and_is_otherwise_as_the_server_put_it() {
     let world = World::new().await;
-    for way in world.ways(obliging).await {
+    for way in world.ways(answer_everything).await {
         let params =
             json!({ "name": way.name("test_elicitation"), "arguments": { "message": "Who?" } });
         let mut exchange = way.client.start("tools/call", &params).await;
         let message = exchange.next().await.unwrap();
         way.client.answer_if_asked(&message).await;
         exchange.finish().await;
-        let question = asked(&message);
+        let question = first_question(&message);
         // On the merged endpoint the user only sees Kitbag, so the text itself names the asking server.
         let expected = match way.door {
             Door::One => "Who?".to_owned(),
@@ -145,7 +145,7 @@ async fn a_client_that_cannot_answer_is_not_asked_and_the_call_says_why() {
 #[tokio::test]
 async fn a_client_is_asked_only_for_what_it_declared() {
     let world = World::new().await;
-    let sampler = |it: Visitor| obliging(it).capabilities(json!({ "sampling": {} }));
+    let sampler = |it: Visitor| answer_everything(it).capabilities(json!({ "sampling": {} }));
     for way in world.ways(sampler).await {
         let sampled = way
             .call("test_sampling", &json!({ "prompt": "Hello" }))
@@ -165,7 +165,7 @@ async fn a_client_is_asked_only_for_what_it_declared() {
 #[tokio::test]
 async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
     let world = World::new().await;
-    for way in world.ways(obliging).await {
+    for way in world.ways(answer_everything).await {
         match (way.client.era, way.server.era) {
             // With a legacy server and a legacy client, the server's error passes unchanged.
             (Era::Legacy, Era::Legacy) => {
@@ -183,7 +183,7 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
             }
             (Era::Modern, Era::Legacy) => {
                 let params = json!({ "name": way.name("url_elicitation") });
-                let question = asked(
+                let question = first_question(
                     &way.client
                         .start("tools/call", &params)
                         .await
@@ -209,7 +209,7 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
                 let message = exchange.next().await.unwrap();
                 way.client.answer_if_asked(&message).await;
                 exchange.finish().await;
-                let question = asked(&message);
+                let question = first_question(&message);
                 assert_eq!(question["mode"], "url");
                 assert_eq!(
                     question["elicitationId"].is_string(),
@@ -226,7 +226,7 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
 async fn a_modern_client_that_cannot_show_pages_is_told_what_it_lacks() {
     let world = World::new().await;
     let forms_only =
-        |it: Visitor| obliging(it).capabilities(json!({ "elicitation": { "form": {} } }));
+        |it: Visitor| answer_everything(it).capabilities(json!({ "elicitation": { "form": {} } }));
     for way in world.ways_through(Door::All, Era::Modern, forms_only).await {
         if way.server.era == Era::Legacy {
             let reply = way.call("url_elicitation", &json!({})).await;
@@ -246,7 +246,7 @@ async fn a_modern_client_that_cannot_show_pages_is_told_what_it_lacks() {
 
 /// The params of the first question in a message, in either era.
 #[track_caller]
-fn asked(message: &str) -> Value {
+fn first_question(message: &str) -> Value {
     let message: Value = serde_json::from_str(message).unwrap();
     if message["method"] == "elicitation/create" {
         return message["params"].clone();

@@ -10,9 +10,9 @@ use crate::harness::{Client, Era, Gateway, Home, Remote, Testbed, until};
 const MANNERS: [&str; 4] = ["--era", "legacy", "--manner", "remember-roots"];
 
 /// A client whose roots can change later.
-fn rooted(visitor: Visitor, root: &Arc<Mutex<String>>) -> Visitor {
+fn with_roots(visitor: Visitor, root: &Arc<Mutex<String>>) -> Visitor {
     let root = root.clone();
-    visitor.answering(move |method, _| {
+    visitor.answer_with(move |method, _| {
         assert_eq!(method, "roots/list");
         json!({ "roots": [{ "uri": *root.lock().unwrap() }] })
     })
@@ -35,7 +35,7 @@ async fn check(client: &Client, uri: &str) {
 }
 
 fn table() -> String {
-    Testbed::named("files")
+    Testbed::new("files")
         .era("legacy")
         .manner("remember-roots")
         .table()
@@ -55,7 +55,7 @@ async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_c
                 .as_ref()
                 .map_or_else(table, |remote| remote.table("files", ""));
             let gateway = Gateway::with(&table).await;
-            let client = rooted(
+            let client = with_roots(
                 gateway.visitor("/mcp/all", client_era),
                 &root("file:///ann"),
             )
@@ -65,7 +65,7 @@ async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_c
             check(&client, "file:///ann").await;
         }
         let home = Home::new(&table());
-        let client = rooted(Client::stdio(&home, client_era), &root("file:///ann"))
+        let client = with_roots(Client::stdio(&home, client_era), &root("file:///ann"))
             .connect()
             .await;
         client.knows("files__known_roots").await;
@@ -77,7 +77,7 @@ async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_c
 async fn a_server_hears_of_changed_roots_with_the_next_call() {
     let gateway = Gateway::with(&table()).await;
     let roots = root("file:///before");
-    let client = rooted(gateway.visitor("/mcp/all", Era::Legacy), &roots)
+    let client = with_roots(gateway.visitor("/mcp/all", Era::Legacy), &roots)
         .connect()
         .await;
     client.knows("files__known_roots").await;
@@ -101,7 +101,7 @@ async fn no_client_is_asked_for_roots_when_several_use_the_server() {
     .await;
     let other = gateway
         .visitor("/mcp/all", Era::Legacy)
-        .answering(|_, _| panic!("asked"))
+        .answer_with(|_, _| panic!("asked"))
         .connect()
         .await;
     other

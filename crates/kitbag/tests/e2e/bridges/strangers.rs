@@ -7,9 +7,9 @@ use crate::harness::world::{Door, SERVERS, Transport, World};
 use crate::harness::{Client, Era, Gateway, Testbed, until};
 
 /// Each client answers with its own name.
-fn named(name: &'static str) -> impl Fn(Visitor) -> Visitor {
+fn answering_as(name: &'static str) -> impl Fn(Visitor) -> Visitor {
     move |visitor| {
-        visitor.answering(
+        visitor.answer_with(
             move |_, _| json!({ "action": "accept", "content": { "name": name, "color": name } }),
         )
     }
@@ -23,11 +23,13 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
         (Era::Legacy, Era::Modern),
         (Era::Modern, Era::Legacy),
     ] {
-        let askers = world.ways_through(Door::All, asking, named("asker")).await;
+        let askers = world
+            .ways_through(Door::All, asking, answering_as("asker"))
+            .await;
         // It could answer, but must not be asked: its calls require nothing.
         let waiters = world
             .ways_through(Door::All, waiting, |it| {
-                it.answering(|_, _| panic!("asked"))
+                it.answer_with(|_, _| panic!("asked"))
             })
             .await;
         for (asker, waiter) in askers.iter().zip(&waiters) {
@@ -68,13 +70,13 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
 async fn two_modern_programs_without_keys_are_two_clients() {
     let world = World::new().await;
     let asker = world
-        .ways_through(Door::All, Era::Modern, named("asker"))
+        .ways_through(Door::All, Era::Modern, answering_as("asker"))
         .await;
     let waiter = world
         .gateway
         .visitor("/mcp/all", Era::Modern)
-        .answering(|_, _| panic!("asked"));
-    let waiter = waiter.called("another program").connect().await;
+        .answer_with(|_, _| panic!("asked"));
+    let waiter = waiter.named("another program").connect().await;
     for way in asker {
         let slow = json!({ "name": way.name("slow"), "arguments": { "ms": 60_000 } });
         let started = world.events(way.server, "started slow");
@@ -105,8 +107,8 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
         let mut calls = tokio::task::JoinSet::new();
         for name in ["ann", "bob", "cat", "dan", "eve", "fay"] {
             for client_era in Era::each() {
-                let visitor =
-                    named(name)(world.gateway.visitor(&server.path(), client_era)).called(name);
+                let visitor = answering_as(name)(world.gateway.visitor(&server.path(), client_era))
+                    .named(name);
                 calls.spawn(async move {
                     let client: Client = visitor.connect().await;
                     (
@@ -135,8 +137,8 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
 
 #[tokio::test]
 async fn a_question_put_during_a_call_that_ends_first_is_still_answered() {
-    let gateway = Gateway::with(&Testbed::named("one").era("legacy").table()).await;
-    let client = named("asker")(gateway.visitor("/mcp/all", Era::Legacy))
+    let gateway = Gateway::with(&Testbed::new("one").era("legacy").table()).await;
+    let client = answering_as("asker")(gateway.visitor("/mcp/all", Era::Legacy))
         .connect()
         .await;
     client.knows("one__slow").await;

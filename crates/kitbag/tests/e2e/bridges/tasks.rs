@@ -6,7 +6,7 @@ use crate::harness::client::Visitor;
 use crate::harness::world::{Door, Way, World};
 use crate::harness::{Era, until};
 
-fn patient(visitor: Visitor) -> Visitor {
+fn with_tasks(visitor: Visitor) -> Visitor {
     visitor.capabilities(
         json!({ "extensions": { "io.modelcontextprotocol/tasks": {} }, "elicitation": {} }),
     )
@@ -16,7 +16,7 @@ fn patient(visitor: Visitor) -> Visitor {
 async fn ways(world: &World) -> Vec<Way> {
     let mut ways = Vec::new();
     for door in Door::ALL {
-        let through = world.ways_through(door, Era::Modern, patient).await;
+        let through = world.ways_through(door, Era::Modern, with_tasks).await;
         ways.extend(
             through
                 .into_iter()
@@ -101,7 +101,7 @@ async fn a_client_that_does_not_know_tasks_gets_results() {
 async fn tasks_of_two_servers_that_have_the_same_number_are_not_mixed_up() {
     let world = World::new().await;
     for door in [Door::One, Door::All] {
-        let ways = world.ways_through(door, Era::Modern, patient).await;
+        let ways = world.ways_through(door, Era::Modern, with_tasks).await;
         let [_, _, pipe, web] = ways.as_slice() else {
             panic!("four servers")
         };
@@ -144,10 +144,10 @@ async fn the_task_of_another_tenant_does_not_exist() {
     let (ours, theirs) = (key("acme").await, key("globex").await);
     for door in [Door::All, Door::One] {
         let owners = world
-            .ways_through(door, Era::Modern, |it| patient(it).key(&ours))
+            .ways_through(door, Era::Modern, |it| with_tasks(it).key(&ours))
             .await;
         let others = world
-            .ways_through(door, Era::Modern, |it| patient(it).key(&theirs))
+            .ways_through(door, Era::Modern, |it| with_tasks(it).key(&theirs))
             .await;
         for (owner, other) in owners
             .iter()

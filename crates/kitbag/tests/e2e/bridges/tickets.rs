@@ -9,7 +9,7 @@ use crate::harness::{Client, Era, Gateway, Home, Reply, Testbed};
 const TOOL: &str = "good__test_elicitation";
 
 fn legacy() -> String {
-    Testbed::named("good").era("legacy").table()
+    Testbed::new("good").era("legacy").table()
 }
 
 async fn ask(client: &Client, message: &str) -> Value {
@@ -136,7 +136,7 @@ async fn an_answer_that_is_left_out_is_asked_for_again() {
 
 #[tokio::test]
 async fn clients_that_never_come_back_hold_nothing_up() {
-    let testbed = Testbed::named("good")
+    let testbed = Testbed::new("good")
         .era("legacy")
         .with("max_concurrent = 2")
         .with("max_queued = 1");

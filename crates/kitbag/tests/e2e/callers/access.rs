@@ -10,7 +10,7 @@ async fn a_key_that_is_unknown_or_no_key_at_all_is_turned_away() {
     let home = Home::new(&servers());
     let (_, good) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Era::Modern).unannounced();
+    let client = gateway.visitor("/mcp/all", Era::Modern).without_handshake();
     let body = client.body(1, "tools/list", "{}");
     let mut almost = good.clone();
     almost.pop();
@@ -115,7 +115,7 @@ async fn a_gateway_that_requires_keys_requires_them_from_this_machine_too() {
     let (_, token) = key(&home, "local").await;
     let gateway = home.serve().await;
     for era in Era::each() {
-        let stranger = gateway.visitor("/mcp/all", era).unannounced();
+        let stranger = gateway.visitor("/mcp/all", era).without_handshake();
         let reply = stranger.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 401);
         assert!(reply.raw().contains("kitbag key create"), "{}", reply.raw());
@@ -156,7 +156,7 @@ async fn a_gateway_without_keys_does_not_listen_beyond_this_machine() {
 async fn pages_from_elsewhere_and_names_that_are_not_ours_are_turned_away() {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nallowed_origins = [\"https://app.example\"]\n";
     let gateway = Gateway::with(&format!("{serve}{}", servers())).await;
-    let client = gateway.visitor("/mcp/all", Era::Modern).unannounced();
+    let client = gateway.visitor("/mcp/all", Era::Modern).without_handshake();
     let port = gateway.base.rsplit(':').next().unwrap();
     let knock = async |extra: &[(&str, &str)]| {
         let mut headers = client.headers("tools/list", &Value::Null);

@@ -4,28 +4,28 @@ use kitbag_domain::{Kind, Outcome};
 use kitbag_store::{AuditQuery, AuditRowContent, AuditRowKind, Store};
 use serde_json::json;
 
-use super::{key, servers, settled};
+use super::{key, servers, wait_until_listed};
 use crate::harness::{Era, Home, Testbed, until};
 
 #[tokio::test]
 async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
-    let broken = Testbed::named("broken")
+    let broken = Testbed::new("broken")
         .era("modern")
         .manner("crash-at-start")
         .table();
-    let slow = Testbed::named("slow")
+    let slow = Testbed::new("slow")
         .era("legacy")
         .with("call_timeout = \"200ms\"")
         .table();
     let home = Home::new(&format!("{broken}{slow}{}", servers()));
     let (id, token) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    settled(&gateway).await;
+    wait_until_listed(&gateway).await;
     let prepare = |path: &str| {
         gateway
             .visitor(path, Era::Modern)
             .capabilities(json!({ "elicitation": {} }))
-            .called("auditor")
+            .named("auditor")
     };
     let acme = prepare("/mcp/all").key(&token).connect().await;
     acme.call("good__echo", &json!({ "secret": "not to be written down" }))

@@ -22,8 +22,8 @@ deny_servers = ["secret"]
 fn servers() -> String {
     format!(
         "{}{}{RULES}",
-        Testbed::named("good").table(),
-        Testbed::named("secret").table()
+        Testbed::new("good").table(),
+        Testbed::new("secret").table()
     )
 }
 
@@ -39,7 +39,7 @@ pub(crate) async fn key(home: &Home, tenant: &str) -> (String, String) {
     )
 }
 
-async fn settled(gateway: &Gateway) {
+async fn wait_until_listed(gateway: &Gateway) {
     let client = gateway.client(Era::Modern).await;
     client.knows("good__exotic").await;
     client.knows("secret__exotic").await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{key, servers, settled};
+use super::{key, servers, wait_until_listed};
 use crate::harness::{Client, Era, Home};
 
 #[tokio::test]
@@ -10,7 +10,7 @@ async fn what_a_tenant_may_not_use_is_neither_shown_to_it_nor_done_for_it() {
     let home = Home::new(&servers());
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    settled(&gateway).await;
+    wait_until_listed(&gateway).await;
     for era in Era::each() {
         let client = gateway.visitor("/mcp/all", era).key(&acme).connect().await;
         let tools = client.tool_names().await;
@@ -127,11 +127,11 @@ async fn the_route_of_one_server_follows_the_same_rules() {
         let hidden = gateway
             .visitor("/servers/secret/mcp", era)
             .key(&acme)
-            .unannounced();
+            .without_handshake();
         let none = gateway
             .visitor("/servers/nobody/mcp", era)
             .key(&acme)
-            .unannounced();
+            .without_handshake();
         for method in ["initialize", "server/discover", "tools/list"] {
             let (hidden, none) = (
                 hidden.request(method, &json!({})).await,
@@ -153,7 +153,7 @@ async fn a_name_written_twice_slips_past_no_rule() {
     let home = Home::new(&servers());
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    settled(&gateway).await;
+    wait_until_listed(&gateway).await;
     for (path, allowed, denied) in [
         ("/servers/good/mcp", "echo", "exotic"),
         ("/mcp/all", "good__echo", "good__exotic"),
@@ -189,7 +189,7 @@ async fn only_the_key_says_who_the_tenant_is() {
     let home = Home::new(&servers());
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    settled(&gateway).await;
+    wait_until_listed(&gateway).await;
     let claims = [
         ("x-tenant", "local"),
         ("x-kitbag-tenant", "local"),

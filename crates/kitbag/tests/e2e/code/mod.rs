@@ -77,6 +77,6 @@ async fn run(client: &Client, code: &str) -> Reply {
 }
 
 /// The text that a model reads at the end of a run, even a failed one.
-async fn told(client: &Client, code: &str) -> String {
+async fn run_text(client: &Client, code: &str) -> String {
     run(client, code).await.told()
 }

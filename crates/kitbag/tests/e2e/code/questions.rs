@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::told;
+use super::run_text;
 use crate::harness::Era;
 use crate::harness::world::{SERVERS, World};
 
@@ -11,7 +11,7 @@ async fn a_server_asks_in_the_middle_of_a_run_and_the_program_goes_on_with_the_a
     let world = World::with("[policy]\ncode_writes = 'allow'\n").await;
     for era in Era::each() {
         let visitor = world.gateway.visitor("/mcp/code", era);
-        let client = visitor.answering(|_, _| {
+        let client = visitor.answer_with(|_, _| {
             json!({ "action": "accept", "content": { "name": "Ann", "color": "red", "ok": true } })
         });
         let client = client.connect().await;
@@ -21,7 +21,7 @@ async fn a_server_asks_in_the_middle_of_a_run_and_the_program_goes_on_with_the_a
                  return `${{before + 2}} ${{said}}`",
                 server.name
             );
-            let told = told(&client, &code).await;
+            let told = run_text(&client, &code).await;
             assert!(
                 told.starts_with("42 User response: action=accept"),
                 "{era:?} {}: {told}",

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Shop, run, told};
+use super::{Shop, run, run_text};
 use crate::harness::{Era, until};
 
 /// Compares the first line that the model reads.
@@ -39,7 +39,7 @@ async fn a_program_calls_tools_and_only_what_it_returns_goes_back() {
                 "shop__find_order",
             ),
         ] {
-            check(&told(&client, code).await, expected);
+            check(&run_text(&client, code).await, expected);
         }
     }
 }
@@ -48,7 +48,7 @@ async fn a_program_calls_tools_and_only_what_it_returns_goes_back() {
 async fn the_model_reads_what_was_printed_and_which_calls_were_made() {
     let shop = Shop::open("").await;
     let client = shop.client(Era::Modern).await;
-    let told = told(
+    let told = run_text(
         &client,
         "console.log('two', { n: 2 }); await tools.shop.find_order({ order: '1' });\n\
          await tools.shop.find_order({ order: '2' }); return 'done'",
@@ -96,7 +96,7 @@ async fn a_mistake_is_told_with_its_place_and_a_way_out() {
 async fn an_error_of_a_tool_can_be_caught_and_carries_its_result() {
     let shop = Shop::open("").await;
     let client = shop.client(Era::Legacy).await;
-    let told = told(
+    let told = run_text(
         &client,
         "try { await tools.shop.find_order({ order: {} }) } catch (e) { return [e.name, e.kind, e instanceof ToolError] }",
     )

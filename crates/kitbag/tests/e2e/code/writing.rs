@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{Shop, told};
+use super::{Shop, run_text};
 use crate::harness::{Client, Era};
 
 const CANCEL: &str = "return (await tools.shop.cancel_order({ order: '1' })).order";
 
 /// A client whose user gives this answer, and the number of questions.
-async fn asked(shop: &Shop, era: Era, answer: Value) -> (Client, Arc<AtomicUsize>) {
+async fn client_answering(shop: &Shop, era: Era, answer: Value) -> (Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
     let visitor = shop.gateway.visitor("/mcp/code", era);
-    let client = visitor.answering(move |_, params| {
+    let client = visitor.answer_with(move |_, params| {
         assert!(
             params["message"]
                 .as_str()
@@ -29,7 +29,7 @@ async fn asked(shop: &Shop, era: Era, answer: Value) -> (Client, Arc<AtomicUsize
     (client.connect().await, count)
 }
 
-fn permits(what: &str) -> Value {
+fn permit(what: &str) -> Value {
     json!({ "action": "accept", "content": { "permit": what } })
 }
 
@@ -38,7 +38,7 @@ async fn a_program_only_reads_where_the_person_cannot_be_asked() {
     let shop = Shop::open("").await;
     for era in Era::each() {
         let client = shop.client(era).await;
-        let told = told(&client, CANCEL).await;
+        let told = run_text(&client, CANCEL).await;
         assert!(told.contains("this client cannot ask the user"), "{told}");
         assert!(
             told.contains("`code_writes = \"allow\"` under [policy]"),
@@ -53,13 +53,13 @@ async fn a_tool_without_hints_whose_name_reads_is_called_and_described_as_derive
     let shop = Shop::open("").await;
     let client = shop.client(Era::Modern).await;
     let code = "return (await tools.shop.list_orders({ order: '1' })).order";
-    assert!(told(&client, code).await.starts_with("1\n"));
-    let described = told(&client, "return describe('shop__list_orders')").await;
+    assert!(run_text(&client, code).await.starts_with("1\n"));
+    let described = run_text(&client, "return describe('shop__list_orders')").await;
     assert!(
         described.starts_with("// read-only (derived from its name)\n"),
         "{described}"
     );
-    let described = told(&client, "return describe('shop__weigh')").await;
+    let described = run_text(&client, "return describe('shop__weigh')").await;
     assert!(
         described.starts_with("// may write: its server does not say\n"),
         "{described}"
@@ -71,7 +71,7 @@ async fn a_tool_without_hints_whose_name_reads_is_called_and_described_as_derive
     );
     let shop = Shop::open("[tools.shop__list_orders]\nwrite_class = 'write'").await;
     let client = shop.client(Era::Modern).await;
-    let refused = told(&client, code).await;
+    let refused = run_text(&client, code).await;
     assert!(refused.contains("may change something"), "{refused}");
 }
 
@@ -80,7 +80,7 @@ async fn a_tool_that_says_nothing_of_its_effects_is_not_taken_to_read() {
     let weigh = "return (await tools.shop.weigh({ order: '1' })).order";
     let shop = Shop::open("").await;
     let client = shop.client(Era::Modern).await;
-    let refused = told(&client, weigh).await;
+    let refused = run_text(&client, weigh).await;
     assert!(
         refused.contains("`write_class = \"read\"` under [tools.shop__weigh]"),
         "{refused}"
@@ -88,7 +88,7 @@ async fn a_tool_that_says_nothing_of_its_effects_is_not_taken_to_read() {
     assert!(refused.contains("kitbag call shop__weigh"), "{refused}");
     let shop = Shop::open("[tools.shop__weigh]\nwrite_class = 'read'").await;
     let client = shop.client(Era::Modern).await;
-    assert!(told(&client, weigh).await.starts_with("1\n"));
+    assert!(run_text(&client, weigh).await.starts_with("1\n"));
 }
 
 #[tokio::test]
@@ -98,13 +98,13 @@ async fn the_person_permits_one_call_or_all_of_a_run_or_none() {
         "for (const order of ['1', '2']) await tools.shop.cancel_order({ order }); return 'done'";
     for era in Era::each() {
         for (answer, times, expected) in [
-            (permits("this call"), 2, "done"),
-            (permits("all calls of this tool in this run"), 1, "done"),
-            (permits("no"), 1, "line 1"),
+            (permit("this call"), 2, "done"),
+            (permit("all calls of this tool in this run"), 1, "done"),
+            (permit("no"), 1, "line 1"),
             (json!({ "action": "decline" }), 1, "line 1"),
         ] {
-            let (client, count) = asked(&shop, era, answer.clone()).await;
-            let told = told(&client, twice).await;
+            let (client, count) = client_answering(&shop, era, answer.clone()).await;
+            let told = run_text(&client, twice).await;
             assert!(told.starts_with(expected), "{era:?} {answer}: {told}");
             assert_eq!(count.load(Ordering::Relaxed), times, "{era:?} {answer}");
         }
@@ -115,8 +115,8 @@ async fn the_person_permits_one_call_or_all_of_a_run_or_none() {
 async fn a_rule_decides_in_place_of_the_person() {
     for (rule, expected) in [("allow", "1\n"), ("deny", "line 1")] {
         let shop = Shop::open(&format!("[policy]\ncode_writes = '{rule}'")).await;
-        let (client, count) = asked(&shop, Era::Modern, permits("no")).await;
-        let told = told(&client, CANCEL).await;
+        let (client, count) = client_answering(&shop, Era::Modern, permit("no")).await;
+        let told = run_text(&client, CANCEL).await;
         assert!(told.starts_with(expected), "{rule}: {told}");
         assert_eq!(count.load(Ordering::Relaxed), 0);
     }

@@ -146,7 +146,7 @@ async fn an_imported_api_of_the_own_network_is_called_with_one_entry_for_all_its
     ] {
         client.knows(tool).await;
         text(&client, tool, &json!({})).await;
-        let seen = api.seen();
+        let seen = api.requests();
         let last = seen.last().unwrap();
         assert_eq!(
             (last.method.as_str(), last.uri.path()),

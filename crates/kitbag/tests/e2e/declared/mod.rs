@@ -100,7 +100,7 @@ impl Desk {
     }
 
     fn tokens_seen(&self) -> Vec<String> {
-        let seen = self.api.seen();
+        let seen = self.api.requests();
         let headers = seen.iter().filter_map(|it| it.headers.get("authorization"));
         headers.map(|it| it.to_str().unwrap().to_owned()).collect()
     }
@@ -134,7 +134,7 @@ async fn a_file_is_found_and_called_seconds_later_and_a_bad_one_harms_no_other()
         let told = text(&everything, tool, &arguments).await;
         assert!(told.contains("method"), "{told}");
     }
-    let seen = desk.api.seen();
+    let seen = desk.api.requests();
     assert_eq!(seen[0].uri, "/v1/items?q=two%20words");
     assert_eq!(seen[1].body, r#"{"ticket":{"subject":"door"}}"#);
     assert_eq!(desk.tokens_seen(), ["Bearer t0ken"; 2]);
@@ -204,5 +204,5 @@ async fn an_argument_that_the_file_does_not_name_is_refused_on_every_route() {
         let told = format!("{reply:?}");
         assert!(told.contains("tenant"), "{path} {tool}: {told}");
     }
-    assert!(desk.api.seen().is_empty());
+    assert!(desk.api.requests().is_empty());
 }

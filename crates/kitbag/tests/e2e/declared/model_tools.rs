@@ -134,7 +134,7 @@ fn outcomes<'a>(rows: &'a [Value], name: &str) -> Vec<&'a str> {
 }
 
 /// The text of a result, and its details.
-async fn asked(client: &Client, tool: &str, arguments: Value) -> (String, Value) {
+async fn call_tool(client: &Client, tool: &str, arguments: Value) -> (String, Value) {
     let result = client.call(tool, &arguments).await.result();
     let about = text_of(&result, 1).map(|about| serde_json::from_str(about).unwrap());
     let words = text_of(&result, 0).unwrap().to_owned();
@@ -167,7 +167,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
 
     let arguments =
         json!({ "prompt": "Yes or no?", "system": "Be brief.", "max_tokens": 5, "temperature": 0 });
-    let (text, about) = asked(&client, "llm_invoke", arguments).await;
+    let (text, about) = call_tool(&client, "llm_invoke", arguments).await;
     let seen = &world.house.take_seen()[0];
     assert_eq!(text, "From workers-ai.");
     assert_eq!(seen.line, "POST /workers-ai/v1/chat/completions");
@@ -182,7 +182,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
     assert_eq!(about["tier"], "bulk");
     assert_eq!(about["cost_usd"], Value::Null, "no price is known");
 
-    let (_, about) = asked(&client, "ai_invoke", json!({ "prompt": "Which rivers?" })).await;
+    let (_, about) = call_tool(&client, "ai_invoke", json!({ "prompt": "Which rivers?" })).await;
     let seen = &world.house.take_seen()[0];
     assert_eq!(seen.line, "POST /anthropic/messages");
     assert_eq!(header(seen, "x-api-key"), "a-key");
@@ -197,7 +197,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
     assert_eq!(about, expected);
 
     let arguments = json!({ "prompt": "Who won?", "needs_web": true });
-    let (text, about) = asked(&client, "ai_invoke", arguments).await;
+    let (text, about) = call_tool(&client, "ai_invoke", arguments).await;
     let seen = &world.house.take_seen()[0];
     assert_eq!(text, "From gemini.");
     assert_eq!(seen.line, "POST /gemini/models/m-web:generateContent");
@@ -208,7 +208,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
     assert_eq!(about["cost_usd"], 0.002, "what it thought is paid for, too");
 
     let arguments = json!({ "prompt": "Hi", "provider": "groq", "model": "m-old" });
-    let (_, about) = asked(&client, "llm_invoke", arguments).await;
+    let (_, about) = call_tool(&client, "llm_invoke", arguments).await;
     assert_eq!(about["model"], "m-groq");
     assert_eq!(world.house.take_seen()[0].body["model"], "m-groq");
 
@@ -227,7 +227,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
              deepseek token`",
         ),
     ] {
-        let (text, _) = asked(&client, "llm_invoke", arguments).await;
+        let (text, _) = call_tool(&client, "llm_invoke", arguments).await;
         assert!(text.starts_with(expected), "{text}");
     }
     assert!(world.house.take_seen().is_empty());
@@ -251,7 +251,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
 
     // Without the first credential, a tenant uses its own fallback; without any, it gets a remedy.
     let globex = world.client_of("globex").await;
-    let (text, about) = asked(&globex, "ai_invoke", prompt.clone()).await;
+    let (text, about) = call_tool(&globex, "ai_invoke", prompt.clone()).await;
     assert_eq!(
         (text.as_str(), &about["route"]),
         ("From gemini.", &json!("default-gemini"))
@@ -263,7 +263,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
         "g-of-globex"
     );
     let third = world.client_of("third").await;
-    let (text, _) = asked(&third, "ai_invoke", prompt.clone()).await;
+    let (text, _) = call_tool(&third, "ai_invoke", prompt.clone()).await;
     assert!(text.starts_with("CONFIG_MISSING: `anthropic`"), "{text}");
     assert!(text.contains("kitbag secret set anthropic key"), "{text}");
 
@@ -284,18 +284,18 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
         ),
     ] {
         world.house.refuses("anthropic", status, words.clone());
-        let (text, _) = asked(&acme, "ai_invoke", prompt.clone()).await;
+        let (text, _) = call_tool(&acme, "ai_invoke", prompt.clone()).await;
         assert!(text.starts_with(expected), "{text}");
         assert_eq!(world.house.take_asked(), ["anthropic"]);
     }
 
     world.house.refuses("anthropic", 529, words.clone());
-    let (text, about) = asked(&acme, "ai_invoke", prompt.clone()).await;
+    let (text, about) = call_tool(&acme, "ai_invoke", prompt.clone()).await;
     assert_eq!(text, "From gemini.", "{about}");
     assert_eq!(world.house.take_asked(), ["anthropic", "gemini"]);
     world.house.refuses("anthropic", 429, words.clone());
     for asked_providers in [&["anthropic", "gemini"][..], &["gemini"]] {
-        let (text, _) = asked(&acme, "ai_invoke", prompt.clone()).await;
+        let (text, _) = call_tool(&acme, "ai_invoke", prompt.clone()).await;
         assert_eq!(text, "From gemini.");
         assert_eq!(
             world.house.take_asked(),
@@ -308,7 +308,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
         200,
         json!({ "candidates": [{ "finishReason": "SAFETY" }] }),
     );
-    let (text, about) = asked(&acme, "ai_invoke", prompt.clone()).await;
+    let (text, about) = call_tool(&acme, "ai_invoke", prompt.clone()).await;
     assert!(
         text.starts_with("NO_TEXT: `m-web` of gemini returned no text; its reason is `SAFETY`"),
         "{text}"
@@ -330,10 +330,10 @@ async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last
     let client = world.client().await;
     client.knows("ai_invoke").await;
     let prompt = json!({ "prompt": "Hi" });
-    asked(&client, "ai_invoke", prompt.clone()).await;
+    call_tool(&client, "ai_invoke", prompt.clone()).await;
     world.house.refuses("anthropic", 500, json!({}));
     for _ in 0..9 {
-        asked(&client, "ai_invoke", prompt.clone()).await;
+        call_tool(&client, "ai_invoke", prompt.clone()).await;
     }
     let rows = world.rows_of_calls(10).await;
     let model = "anthropic/m-default";
@@ -377,7 +377,7 @@ async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last
     );
     let about = until("the gateway has taken the figures over", async || {
         world.house.take_seen();
-        let (text, about) = asked(&client, "ai_invoke", prompt.clone()).await;
+        let (text, about) = call_tool(&client, "ai_invoke", prompt.clone()).await;
         (text == "From gemini.").then_some(about)
     })
     .await;

@@ -52,7 +52,7 @@ impl Api {
         format!("[providers.{name}]\nurl = \"{}\"\n{settings}\n", self.url)
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 

@@ -62,7 +62,7 @@ impl Embeddings {
         Self { url, seen, serving }
     }
 
-    pub(crate) fn becomes(&self, mood: Mood) {
+    pub(crate) fn set_mood(&self, mood: Mood) {
         *self.seen.mood.lock().unwrap() = mood;
     }
 

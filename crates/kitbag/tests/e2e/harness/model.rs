@@ -14,7 +14,7 @@ use tokio::sync::Barrier;
 
 /// The model's answer to a request.
 #[derive(Debug, Clone)]
-pub(crate) enum Say {
+pub(crate) enum ModelReply {
     Call(String, Value),
     /// A call with truncated arguments.
     Broken(&'static str),
@@ -32,7 +32,7 @@ pub(crate) enum Say {
 
 /// A request as a script sees it.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ModelRequest {
     pub(crate) prompt: String,
     /// The result of a failed call, if any.
     pub(crate) error: Option<String>,
@@ -54,11 +54,11 @@ pub(crate) struct Model {
     serving: tokio::task::JoinHandle<()>,
 }
 
-type Script = Box<dyn Fn(&Asked) -> Say + Send + Sync>;
+type Script = Box<dyn Fn(&ModelRequest) -> ModelReply + Send + Sync>;
 
 struct Seen {
     script: Mutex<Script>,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<ModelRequest>>,
     /// Requests that wait for each other before any is answered.
     together: Barrier,
 }
@@ -67,14 +67,16 @@ impl Model {
     pub(crate) const INPUT: u64 = 100;
     pub(crate) const OUTPUT: u64 = 10;
 
-    pub(crate) async fn start(script: impl Fn(&Asked) -> Say + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        script: impl Fn(&ModelRequest) -> ModelReply + Send + Sync + 'static,
+    ) -> Self {
         Self::answering_together(1, script).await
     }
 
     /// Answers only once this many requests are waiting.
     pub(crate) async fn answering_together(
         number: usize,
-        script: impl Fn(&Asked) -> Say + Send + Sync + 'static,
+        script: impl Fn(&ModelRequest) -> ModelReply + Send + Sync + 'static,
     ) -> Self {
         let seen = Arc::new(Seen {
             script: Mutex::new(Box::new(script)),
@@ -92,11 +94,14 @@ impl Model {
         Self { url, seen, serving }
     }
 
-    pub(crate) fn becomes(&self, script: impl Fn(&Asked) -> Say + Send + Sync + 'static) {
+    pub(crate) fn set_script(
+        &self,
+        script: impl Fn(&ModelRequest) -> ModelReply + Send + Sync + 'static,
+    ) {
         *self.seen.script.lock().unwrap() = Box::new(script);
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn requests(&self) -> Vec<ModelRequest> {
         self.seen.asked.lock().unwrap().clone()
     }
 }
@@ -120,8 +125,8 @@ async fn anthropic(
     answer(&seen, (uri, headers), body, results, |say| {
         let call = |name: &str, input: Value| json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]);
         let content = match say {
-            Say::Call(name, arguments) => call(&name, arguments),
-            Say::Broken(name) => call(name, json!("{\"message\":")),
+            ModelReply::Call(name, arguments) => call(&name, arguments),
+            ModelReply::Broken(name) => call(name, json!("{\"message\":")),
             _ => json!([{ "type": "text", "text": "I would rather talk." }]),
         };
         let usage = json!({ "input_tokens": Model::INPUT, "output_tokens": Model::OUTPUT });
@@ -146,8 +151,8 @@ async fn openai(
             json!({ "role": "assistant", "content": null, "tool_calls": [call] })
         };
         let message = match say {
-            Say::Call(name, arguments) => call(&name, arguments.to_string()),
-            Say::Broken(name) => call(name, "{\"message\":".to_owned()),
+            ModelReply::Call(name, arguments) => call(&name, arguments.to_string()),
+            ModelReply::Broken(name) => call(name, "{\"message\":".to_owned()),
             _ => json!({ "role": "assistant", "content": "I would rather talk." }),
         };
         let usage = json!({ "prompt_tokens": Model::INPUT, "completion_tokens": Model::OUTPUT });
@@ -213,7 +218,7 @@ async fn answer(
     (uri, headers): (Uri, HeaderMap),
     body: Value,
     results: Vec<String>,
-    write: impl Fn(Say) -> Value,
+    write: impl Fn(ModelReply) -> Value,
 ) -> Response {
     let error = results.first().cloned();
     let prompt = body["messages"][0]["content"].as_str().unwrap().to_owned();
@@ -223,9 +228,10 @@ async fn answer(
         .map(|it| it.to_str().unwrap().to_owned());
     let say = {
         let mut asked = seen.asked.lock().unwrap();
-        let same = |it: &&Asked| it.prompt == prompt && it.error.is_some() == error.is_some();
+        let same =
+            |it: &&ModelRequest| it.prompt == prompt && it.error.is_some() == error.is_some();
         let before = asked.iter().filter(same).count();
-        let new = Asked {
+        let new = ModelRequest {
             prompt,
             error,
             results,
@@ -240,19 +246,19 @@ async fn answer(
     };
     seen.together.wait().await;
     match say {
-        Say::Nothing => std::future::pending().await,
-        Say::Nonsense => "<html>hello</html>".into_response(),
-        Say::Status(status) => {
+        ModelReply::Nothing => std::future::pending().await,
+        ModelReply::Nonsense => "<html>hello</html>".into_response(),
+        ModelReply::Status(status) => {
             let told =
                 json!({ "error": { "message": format!("no, {}", key.unwrap_or_default()) } });
             (StatusCode::from_u16(status).unwrap(), told.to_string()).into_response()
         }
-        Say::Busy(status, seconds) => (
+        ModelReply::Busy(status, seconds) => (
             StatusCode::from_u16(status).unwrap(),
             [("retry-after", seconds)],
         )
             .into_response(),
-        Say::Body(body) => body.to_string().into_response(),
+        ModelReply::Body(body) => body.to_string().into_response(),
         said => write(said).to_string().into_response(),
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Testbed {
 }
 
 impl Testbed {
-    pub(crate) fn named(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             args: Vec::new(),
@@ -181,7 +181,7 @@ impl Drop for Remote {
 }
 
 /// The testbed's output of `print-exotic` or `print-definition`.
-pub(crate) fn printed(args: &[&str]) -> String {
+pub(crate) fn print_output(args: &[&str]) -> String {
     let output = Command::new(testbed()).args(args).output().unwrap();
     String::from_utf8(output.stdout)
         .unwrap()

@@ -98,9 +98,7 @@ impl World {
             let data = home.path(server.name);
             match server.transport {
                 Transport::Stdio => {
-                    let testbed = Testbed::named(server.name)
-                        .era(server.era())
-                        .data_dir(&data);
+                    let testbed = Testbed::new(server.name).era(server.era()).data_dir(&data);
                     tables.push_str(&testbed.manner("change-tools").table());
                 }
                 Transport::Http => {

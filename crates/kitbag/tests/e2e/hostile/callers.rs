@@ -26,7 +26,7 @@ async fn a_caller_that_runs_all_it_can_leaves_a_place_for_the_next() {
     ] {
         let home = Home::new("");
         let trace = home.path("trace");
-        let slow = Testbed::named("slow").data_dir(&trace).with(settings);
+        let slow = Testbed::new("slow").data_dir(&trace).with(settings);
         let (_gateway, low, high) = two_tenants(&slow.table(), era).await;
         high.knows_of("slow__echo").await;
         let arguments = json!({ "ms": 100_000 });
@@ -58,7 +58,7 @@ async fn a_caller_that_runs_all_it_can_leaves_a_place_for_the_next() {
 #[tokio::test]
 async fn a_flood_of_sessions_ends_the_flooders_own() {
     // Only legacy clients have sessions.
-    let good = Testbed::named("good").table();
+    let good = Testbed::new("good").table();
     let (gateway, low, high) = two_tenants(&good, Era::Legacy).await;
     high.knows_of("good__echo").await;
     let greeting = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });

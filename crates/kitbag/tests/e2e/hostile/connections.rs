@@ -24,11 +24,11 @@ async fn send(gateway: &Gateway, bytes: &[u8]) -> TcpStream {
 }
 
 /// A gateway that requires a key, and a client that has one.
-async fn keyed() -> (Gateway, Client) {
+async fn gateway_with_key() -> (Gateway, Client) {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n";
     let home = Home::new(&format!(
         "{serve}{}[tenants.acme]\n",
-        Testbed::named("good").table()
+        Testbed::new("good").table()
     ));
     home.begin_with_files(USUAL_FILES);
     let key = home.key("acme").await;
@@ -44,7 +44,7 @@ async fn keyed() -> (Gateway, Client) {
 
 #[tokio::test]
 async fn a_thousand_requests_that_never_end_lock_no_caller_out() {
-    let (gateway, _) = keyed().await;
+    let (gateway, _) = gateway_with_key().await;
     let mut half_open = Vec::new();
     for _ in 0..1_100 {
         half_open.push(send(&gateway, b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ").await);
@@ -74,13 +74,13 @@ async fn a_thousand_requests_that_never_end_lock_no_caller_out() {
 
 #[tokio::test]
 async fn the_gateway_allows_itself_as_many_files_as_it_may_have() {
-    let (gateway, _) = keyed().await;
+    let (gateway, _) = gateway_with_key().await;
     let (allowed, most) = gateway.open_files();
     assert_eq!(allowed, most.min(65_536));
 }
 
 /// A request for a long response that the sender does not read.
-fn greedy(client: &Client, key: &str) -> Vec<u8> {
+fn large_request(client: &Client, key: &str) -> Vec<u8> {
     let params = json!({ "name": "good__big", "arguments": { "bytes": 13_500_000 } });
     let body = client.body(1, "tools/call", &params.to_string());
     let mut head = format!(
@@ -97,7 +97,7 @@ fn greedy(client: &Client, key: &str) -> Vec<u8> {
 }
 
 /// The first few kilobytes of a response.
-async fn beginning(stream: &mut TcpStream) -> String {
+async fn read_beginning(stream: &mut TcpStream) -> String {
     let mut piece = [0; 4096];
     let length = tokio::time::timeout(ANSWERED_WITHIN, stream.read(&mut piece))
         .await
@@ -111,17 +111,20 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(200);
 
 #[tokio::test]
 async fn who_does_not_read_long_answers_gets_no_more_of_them() {
-    let (gateway, client) = keyed().await;
+    let (gateway, client) = gateway_with_key().await;
     let greedy_key = gateway.home.key("acme").await;
-    let request = greedy(&client, &greedy_key);
+    let request = large_request(&client, &greedy_key);
     let before = gateway.memory().now_mb;
     let mut unread = Vec::new();
     for _ in 0..8 {
         unread.push(send(&gateway, &request).await);
     }
     // A few have their response waiting; all others get a short error that fits the socket buffer.
-    let told = join_all(unread.iter_mut().map(beginning)).await;
-    let refused = told.iter().filter(|it| it.contains("are unread")).count();
+    let told = join_all(unread.iter_mut().map(read_beginning)).await;
+    let refused = told
+        .iter()
+        .filter(|it| it.contains("are unread"))
+        .count();
     assert!((3..=5).contains(&refused), "{refused} of 8 were refused");
     let during = gateway.memory().now_mb;
     assert!(

@@ -12,7 +12,7 @@ const TOO_LONG: &str = "the list is too long";
 
 #[tokio::test]
 async fn a_million_tools_are_cut_and_the_neighbour_does_not_wait_for_them() {
-    let (gateway, client) = beside_a_good_one(&Testbed::named("evil").manner("many-tools")).await;
+    let (gateway, client) = beside_a_good_one(&Testbed::new("evil").manner("many-tools")).await;
     watch(&gateway, &client).await;
     let told = until("it is said that the list was cut", async || {
         gateway
@@ -38,8 +38,8 @@ async fn a_million_tools_are_cut_and_the_neighbour_does_not_wait_for_them() {
 #[tokio::test]
 async fn a_hundred_thousand_templates_cost_neither_now_nor_at_the_next_start() {
     let home = Home::new("");
-    let evil = Testbed::named("evil").manner("many-templates");
-    home.configure(&(evil.table() + &Testbed::named("good").table()));
+    let evil = Testbed::new("evil").manner("many-templates");
+    home.configure(&(evil.table() + &Testbed::new("good").table()));
     let gateway = home.serve().await;
     let client = gateway.client(Era::Legacy).await;
     client.knows_of("good__echo").await;
@@ -76,7 +76,7 @@ async fn templates(gateway: &Gateway) -> usize {
 
 #[tokio::test]
 async fn what_was_left_out_is_told_to_the_person_who_tests_the_server() {
-    let home = Home::new(&Testbed::named("evil").manner("many-templates").table());
+    let home = Home::new(&Testbed::new("evil").manner("many-templates").table());
     let told = home.kitbag(&["servers", "test", "evil"]).await;
     assert!(told.stdout.contains(TOO_LONG), "{told:?}");
     let told = home.kitbag(&["doctor", "--json"]).await;

@@ -32,7 +32,7 @@ const WATCHED_FOR: Duration = Duration::from_secs(4);
 
 /// A gateway in front of a hostile server, `evil`, and a good one.
 async fn beside_a_good_one(evil: &Testbed) -> (Gateway, Client) {
-    let gateway = Gateway::with(&(evil.table() + &Testbed::named("good").table())).await;
+    let gateway = Gateway::with(&(evil.table() + &Testbed::new("good").table())).await;
     let client = gateway.client(Era::Legacy).await;
     client.knows_of("good__echo").await;
     (gateway, client)

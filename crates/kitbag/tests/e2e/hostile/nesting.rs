@@ -6,7 +6,7 @@ use super::{beside_a_good_one, watch};
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 /// Nested deeper than a recursive parser survives.
-fn nested(levels: usize) -> String {
+fn nested_json(levels: usize) -> String {
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))
 }
 
@@ -14,7 +14,7 @@ const TOO_DEEP: &str = "nested deeper than 128 levels";
 
 /// Every client request that could carry nested JSON to a server.
 fn requests(levels: usize) -> Vec<(&'static str, String)> {
-    let deep = nested(levels);
+    let deep = nested_json(levels);
     let inner = format!(r#"{{"deep":{deep}}}"#);
     vec![
         (
@@ -69,7 +69,7 @@ async fn refuses(client: &Client) {
             .request_text(method, params)
             .await
             .raw()
-            .contains(&nested(100)),
+            .contains(&nested_json(100)),
         "what is sensible passes"
     );
 }
@@ -77,7 +77,7 @@ async fn refuses(client: &Client) {
 #[tokio::test]
 async fn what_a_client_nests_without_end_reaches_no_server() {
     let home = Home::new("");
-    home.configure(&Testbed::named("good").data_dir(&home.path("trace")).table());
+    home.configure(&Testbed::new("good").data_dir(&home.path("trace")).table());
     let gateway = home.serve().await;
     for era in Era::each() {
         refuses(&gateway.visitor("/mcp/all", era).connect().await).await;
@@ -87,7 +87,7 @@ async fn what_a_client_nests_without_end_reaches_no_server() {
 
 #[tokio::test]
 async fn an_answer_nested_without_end_becomes_an_error_that_says_so() {
-    let evil = Testbed::named("evil").manner("deep");
+    let evil = Testbed::new("evil").manner("deep");
     let (gateway, neighbour) = beside_a_good_one(&evil).await;
     for era in Era::each() {
         let client = gateway.client(era).await;
@@ -103,14 +103,14 @@ async fn an_answer_nested_without_end_becomes_an_error_that_says_so() {
             );
         }
         let passes = client.call("evil__deep", &json!({ "levels": 50 })).await;
-        assert!(passes.raw().contains(&nested(50)));
+        assert!(passes.raw().contains(&nested_json(50)));
     }
     watch(&gateway, &neighbour).await;
 }
 
 #[tokio::test]
 async fn a_definition_nested_without_end_is_left_out_of_every_list() {
-    let evil = Testbed::named("evil").manner("deep");
+    let evil = Testbed::new("evil").manner("deep");
     let gateway = Gateway::with(&evil.table()).await;
     let client = gateway.client(Era::Legacy).await;
     client.knows("evil__echo").await;

@@ -15,7 +15,7 @@ async fn check_in(era: &str, client_era: &str) {
     // So that each attempt to use it ends while the good server is watched.
     let settings = "start_timeout = \"2s\"\ncall_timeout = \"1s\"";
     let home = crate::harness::Home::new("");
-    let evil = Testbed::named("evil").era(era).manner(client_era);
+    let evil = Testbed::new("evil").era(era).manner(client_era);
     let evil = evil.data_dir(&home.path("trace")).with(settings);
     let (gateway, client) = beside_a_good_one(&evil).await;
     let modern = gateway.client(Era::Modern).await;

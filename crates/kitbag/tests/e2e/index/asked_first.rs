@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Listed, found, retrieve, tool};
+use super::{Listed, found_names, retrieve, tool};
 use crate::harness::embeddings::{Embeddings, Mood};
 use crate::harness::until;
 
@@ -23,7 +23,7 @@ fn tools() -> Vec<Value> {
 }
 
 /// The tools, and a service that embeds them only when the test lets it.
-async fn paced() -> (Embeddings, Listed) {
+async fn home_with_paced_service() -> (Embeddings, Listed) {
     let service = Embeddings::start(Mood::Paced).await;
     let prefix = format!("query_prefix = \"{}\"", Embeddings::QUERY);
     let listed = Listed::with(&tools(), &service.table(&prefix)).await;
@@ -32,7 +32,7 @@ async fn paced() -> (Embeddings, Listed) {
 }
 
 /// Waits for the nth request for tool vectors and returns its texts.
-async fn asked_for(service: &Embeddings, nth: usize) -> Vec<String> {
+async fn wait_for_request(service: &Embeddings, nth: usize) -> Vec<String> {
     until("the service is asked for tools", async || {
         service.tools_asked().into_iter().nth(nth - 1)
     })
@@ -41,25 +41,29 @@ async fn asked_for(service: &Embeddings, nth: usize) -> Vec<String> {
 
 #[tokio::test]
 async fn a_tool_that_a_search_asks_for_is_found_by_its_meaning_while_most_have_no_vector() {
-    let (service, listed) = paced().await;
+    let (service, listed) = home_with_paced_service().await;
     let gateway = listed.home.serve().await;
     let request = json!({ "intent": "daily harbour weather", "top_k": 2 });
 
-    let first = asked_for(&service, 1).await;
+    let first = wait_for_request(&service, 1).await;
     assert!(first[0].starts_with("town_0 |"), "{first:?}");
     let (_, answer) = retrieve(&gateway, &request).await;
-    assert_eq!(found(&answer)[0], "shop__harbour_crane", "by words alone");
+    assert_eq!(
+        found_names(&answer)[0],
+        "shop__harbour_crane",
+        "by words alone"
+    );
     assert_eq!(answer["candidates"][0]["cosine"], Value::Null);
 
     service.let_one_pass();
-    let next = asked_for(&service, 2).await;
+    let next = wait_for_request(&service, 2).await;
     for name in ["forecast |", "harbour_crane |"] {
         assert!(next.iter().any(|text| text.starts_with(name)), "{next:?}");
     }
     service.let_one_pass();
     let answer = until("the forecast is found by its meaning", async || {
         let (_, answer) = retrieve(&gateway, &request).await;
-        (found(&answer)[0] == "shop__forecast").then_some(answer)
+        (found_names(&answer)[0] == "shop__forecast").then_some(answer)
     })
     .await;
     assert!(answer["candidates"][0]["cosine"].is_number(), "{answer:#}");
@@ -69,16 +73,16 @@ async fn a_tool_that_a_search_asks_for_is_found_by_its_meaning_while_most_have_n
 
 #[tokio::test]
 async fn every_tool_is_embedded_once_whatever_searches_ask_for() {
-    let (service, listed) = paced().await;
+    let (service, listed) = home_with_paced_service().await;
     let gateway = listed.home.serve().await;
-    asked_for(&service, 1).await;
+    wait_for_request(&service, 1).await;
     for intent in ["harbour", "daily weather of a town", "town 299"] {
         service.let_one_pass();
         retrieve(&gateway, &json!({ "intent": intent })).await;
     }
-    service.becomes(Mood::Fine(Embeddings::DIMENSION));
+    service.set_mood(Mood::Fine(Embeddings::DIMENSION));
     service.let_one_pass();
-    super::embedded(&gateway, TOWNS as u64 + 2).await;
+    super::wait_until_embedded(&gateway, TOWNS as u64 + 2).await;
     let mut asked: Vec<String> = service.tools_asked().concat();
     let all = asked.len();
     asked.sort_unstable();

@@ -19,7 +19,7 @@ async fn build(home: &Home) -> usize {
     last.map_or(0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
 }
 
-async fn shown(home: &Home, name: &str) -> Value {
+async fn show_entry(home: &Home, name: &str) -> Value {
     let told = home.kitbag(&["index", "show", name]).await;
     serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
 }
@@ -36,12 +36,12 @@ async fn a_restart_embeds_nothing_and_a_changed_description_one_text() {
     assert_eq!(build(&listed.home).await, 0);
 
     tools[1] = tool("b", "Bakes a cake");
-    listed.becomes(&tools).await;
+    listed.replace_tools(&tools).await;
     assert_eq!(build(&listed.home).await, 1);
     assert_eq!(build(&listed.home).await, 0);
 
     let gateway = listed.home.serve().await;
-    super::embedded(&gateway, 3).await;
+    super::wait_until_embedded(&gateway, 3).await;
     assert!(
         !gateway.log().contains("vectors computed"),
         "{}",
@@ -58,11 +58,11 @@ async fn a_tool_is_as_old_as_its_definition_and_one_that_is_gone_is_forgotten() 
     ];
     let mut listed = Listed::with(&tools, "").await;
     build(&listed.home).await;
-    age(&listed.home).await;
+    make_old(&listed.home).await;
     build(&listed.home).await;
     for name in ["shop__a", "shop__b", "shop__c"] {
         assert_eq!(
-            shown(&listed.home, name).await["last_updated_at"],
+            show_entry(&listed.home, name).await["last_updated_at"],
             LONG_AGO,
             "{name}"
         );
@@ -70,14 +70,14 @@ async fn a_tool_is_as_old_as_its_definition_and_one_that_is_gone_is_forgotten() 
 
     tools[1]["inputSchema"]["properties"]["flour"] = serde_json::json!({ "type": "string" });
     tools.pop();
-    listed.becomes(&tools).await;
+    listed.replace_tools(&tools).await;
     build(&listed.home).await;
     assert_eq!(
-        shown(&listed.home, "shop__a").await["last_updated_at"],
+        show_entry(&listed.home, "shop__a").await["last_updated_at"],
         LONG_AGO
     );
     assert!(
-        shown(&listed.home, "shop__b").await["last_updated_at"]
+        show_entry(&listed.home, "shop__b").await["last_updated_at"]
             .as_i64()
             .unwrap()
             > LONG_AGO
@@ -101,14 +101,14 @@ async fn a_tool_is_as_old_as_its_definition_and_one_that_is_gone_is_forgotten() 
 async fn a_server_that_does_not_answer_keeps_its_place_in_the_mirror() {
     let listed = Listed::with(&[tool("a", "Opens a door")], "").await;
     build(&listed.home).await;
-    age(&listed.home).await;
+    make_old(&listed.home).await;
     // A server at a new address is listed again, and nothing listens at this one.
     listed
         .home
         .configure("[servers.shop]\nurl = \"http://127.0.0.1:9/mcp\"\n");
     listed.home.kitbag(&["index", "build"]).await;
     assert_eq!(
-        shown(&listed.home, "shop__a").await["last_updated_at"],
+        show_entry(&listed.home, "shop__a").await["last_updated_at"],
         LONG_AGO
     );
     listed.home.configure("");
@@ -123,7 +123,7 @@ async fn a_server_that_does_not_answer_keeps_its_place_in_the_mirror() {
 const LONG_AGO: i64 = 1_000;
 
 /// Makes everything in the mirror look old.
-async fn age(home: &Home) {
+async fn make_old(home: &Home) {
     let store = Store::open(home.store_address()).await.unwrap();
     let entries: Vec<_> = store
         .mirror_entries("capability_index")
@@ -153,7 +153,7 @@ async fn vectors_that_many_tools_left_behind_are_forgotten() {
     listed.home.export("EMBEDDINGS_KEY", "key");
     assert_eq!(build(&listed.home).await, 1_100);
 
-    listed.becomes(&many[..3]).await;
+    listed.replace_tools(&many[..3]).await;
     assert_eq!(build(&listed.home).await, 0);
     let gateway = listed.home.serve().await;
     until("unused vectors are forgotten", async || {
@@ -169,9 +169,9 @@ async fn vectors_that_many_tools_left_behind_are_forgotten() {
 
 #[tokio::test]
 async fn two_configurations_over_one_store_keep_each_their_own_mirror() {
-    let home = Home::new(&Testbed::named("one").table());
+    let home = Home::new(&Testbed::new("one").table());
     let other = home.path("other.toml");
-    let tables = Testbed::named("two").table();
+    let tables = Testbed::new("two").table();
     let text = format!("[agents]\nenabled = false\n[store]\npath = \"kitbag.db\"\n{tables}");
     std::fs::write(&other, text).unwrap();
     let config = other.to_str().unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Listed, embedded, found, names, retrieve, tool};
+use super::{Listed, found_names, names, retrieve, tool, wait_until_embedded};
 use crate::harness::Home;
 use crate::harness::embeddings::{Embeddings, Mood};
 
@@ -35,9 +35,9 @@ async fn a_service_is_asked_in_batches_with_its_key_which_is_written_nowhere() {
     let listed = Listed::with(&many, &service.table("query_prefix = \"query: \"")).await;
     listed.home.export("EMBEDDINGS_KEY", SECRET);
     let gateway = listed.home.serve().await;
-    embedded(&gateway, 150).await;
+    wait_until_embedded(&gateway, 150).await;
     let (_, answer) = retrieve(&gateway, &json!({ "intent": "tool 77", "top_k": 1 })).await;
-    assert_eq!(found(&answer), ["shop__tool_77"]);
+    assert_eq!(found_names(&answer), ["shop__tool_77"]);
     assert_eq!(answer.get("degraded"), None);
 
     let requests = service.requests();
@@ -80,7 +80,7 @@ async fn check(mood: Mood, settings: &str, expected: &str) {
     })
     .await;
     let (status, answer) = retrieve(&gateway, &json!({ "intent": "send mail" })).await;
-    assert_eq!((status, found(&answer)[0]), (200, "shop__send_mail"));
+    assert_eq!((status, found_names(&answer)[0]), (200, "shop__send_mail"));
     let degraded = answer["degraded"]
         .as_str()
         .unwrap_or_else(|| panic!("{answer:#}"));
@@ -130,7 +130,7 @@ async fn vectors_of_another_length_than_the_index_has_are_refused_after_a_restar
     let listed = shop(&service, "").await;
     let built = listed.home.kitbag(&["index", "build"]).await;
     assert_eq!(built.code, Some(0), "{}", built.stderr);
-    service.becomes(Mood::Fine(32));
+    service.set_mood(Mood::Fine(32));
     let told = listed.home.kitbag(&["search", "send mail", "--json"]).await;
     assert_eq!(names(&told)[0], "shop__send_mail");
     assert!(
@@ -209,9 +209,9 @@ async fn a_model_directory_gives_the_vectors() {
     let listed = Listed::with(&tools(), "[index]\nembedder = { directory = \"model\" }\n").await;
     model(&listed.home);
     let gateway = listed.home.serve().await;
-    embedded(&gateway, 3).await;
+    wait_until_embedded(&gateway, 3).await;
     let (_, answer) = retrieve(&gateway, &json!({ "intent": "send a mail" })).await;
-    assert_eq!(found(&answer)[0], "shop__send_mail");
+    assert_eq!(found_names(&answer)[0], "shop__send_mail");
     assert!(
         answer["candidates"][0]["cosine"].is_number() && answer.get("degraded").is_none(),
         "{answer:#}"

@@ -43,7 +43,7 @@ impl Listed {
     }
 
     /// Replaces the tools of the server.
-    async fn becomes(&mut self, tools: &[Value]) {
+    async fn replace_tools(&mut self, tools: &[Value]) {
         write(&self.home, tools);
         self.remote = Some(self.remote.take().unwrap().restart().await);
     }
@@ -72,7 +72,7 @@ async fn retrieve(gateway: &Gateway, request: &Value) -> (u16, Value) {
 }
 
 /// Waits until this many tools are indexed, all with vectors.
-async fn embedded(gateway: &Gateway, tools: u64) {
+async fn wait_until_embedded(gateway: &Gateway, tools: u64) {
     until("every tool has its vector", async || {
         let (_, answer) = retrieve(gateway, &json!({ "intent": "anything" })).await;
         (answer["indexed"] == tools && answer["embedded"] == tools).then_some(())
@@ -80,7 +80,7 @@ async fn embedded(gateway: &Gateway, tools: u64) {
     .await;
 }
 
-fn found(answer: &Value) -> Vec<&str> {
+fn found_names(answer: &Value) -> Vec<&str> {
     let candidates = answer["candidates"]
         .as_array()
         .unwrap_or_else(|| panic!("no candidates: {answer}"));

@@ -8,7 +8,7 @@ use kitbag_domain::{
 use kitbag_store::{AuditQuery, AuditRecord, Store};
 use serde_json::{Value, json};
 
-use super::{Listed, embedded, found, names, retrieve, tool};
+use super::{Listed, found_names, names, retrieve, tool, wait_until_embedded};
 use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 const DECLARED: &str = "
@@ -34,7 +34,7 @@ async fn shop(config: &str) -> Listed {
     Listed::with(&tools, config).await
 }
 
-async fn searched(home: &Home, filter: &[&str]) -> String {
+async fn search_names(home: &Home, filter: &[&str]) -> String {
     let mut names = names(
         &home
             .kitbag(&[&["search", "sell a thing", "--json"], filter].concat())
@@ -48,7 +48,11 @@ async fn searched(home: &Home, filter: &[&str]) -> String {
 async fn declared_costs_and_latencies_filter_on_the_command_line() {
     let listed = shop(DECLARED).await;
     let check = async |filter: &[&str], expected: &str| {
-        assert_eq!(searched(&listed.home, filter).await, expected, "{filter:?}");
+        assert_eq!(
+            search_names(&listed.home, filter).await,
+            expected,
+            "{filter:?}"
+        );
     };
     check(&[], "cheap dear unknown").await;
     check(&["--max-cost", "0.01"], "cheap").await;
@@ -63,7 +67,7 @@ async fn declared_costs_and_latencies_filter_on_the_command_line() {
 async fn declared_values_filter_over_http_and_stand_in_the_metadata() {
     let listed = shop(DECLARED).await;
     let gateway = listed.home.serve().await;
-    embedded(&gateway, 3).await;
+    wait_until_embedded(&gateway, 3).await;
     let ask = async |filter: Value| {
         let mut request = json!({ "intent": "sell a thing" });
         request
@@ -71,7 +75,10 @@ async fn declared_values_filter_over_http_and_stand_in_the_metadata() {
             .unwrap()
             .extend(filter.as_object().unwrap().clone());
         let (_, answer) = retrieve(&gateway, &request).await;
-        let mut names: Vec<_> = found(&answer).into_iter().map(str::to_owned).collect();
+        let mut names: Vec<_> = found_names(&answer)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         names.sort();
         (names.join(" "), answer)
     };
@@ -123,7 +130,7 @@ async fn a_declared_tool_that_no_server_has_is_a_warning() {
 #[tokio::test]
 async fn a_run_over_the_audit_shows_how_fast_and_how_reliable_tools_are() {
     let config = "[priors]\nusd_per_million_tokens = 3\n";
-    let gateway = Gateway::with(&format!("{config}{}", Testbed::named("bed").table())).await;
+    let gateway = Gateway::with(&format!("{config}{}", Testbed::new("bed").table())).await;
     let client = gateway.client(Era::Modern).await;
     client.knows("bed__slow").await;
     client
@@ -224,7 +231,7 @@ fn call_of(server: &str, tool: &str) -> Observation {
 
 #[tokio::test]
 async fn priors_that_are_too_old_are_told_of_and_a_missed_run_is_made_up_at_the_start() {
-    let home = Home::new(&Testbed::named("bed").table());
+    let home = Home::new(&Testbed::new("bed").table());
     let store = Store::open(home.store_address()).await.unwrap();
     let namespace = "capability_index";
     let yesterday = jiff::Timestamp::now().as_millisecond() - 30 * 3_600_000;

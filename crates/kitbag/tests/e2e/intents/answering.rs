@@ -27,7 +27,7 @@ async fn a_template_answers_with_its_parameters_and_the_same_request_is_answered
         .await
         .told();
     assert!(other.starts_with("order 12\n"), "{other}");
-    assert_eq!(shop.counted("code_execution_success").await, 2);
+    assert_eq!(shop.event_count("code_execution_success").await, 2);
 
     let write = json!({ "code": "return await tools.shop.cancel_order({ order: '4711' })" });
     client.call("run_code", &write).await;
@@ -90,7 +90,7 @@ async fn without_a_cache_every_request_is_carried_out() {
         let result = intend(&client, "status of order 1", &json!({})).await;
         assert!(result.told().starts_with("order 1\n"), "{}", result.told());
     }
-    assert_eq!(shop.counted("code_execution_success").await, 2);
+    assert_eq!(shop.event_count("code_execution_success").await, 2);
     let page = reqwest::get(format!("{}/metrics", shop.gateway.base));
     let page = page.await.unwrap().text().await.unwrap();
     let runs = page
@@ -146,8 +146,8 @@ async fn a_custom_query_looks_for_a_tool_and_passes_by_templates() {
         let told = intend(&client, words, &params).await.told();
         assert!(told.contains('8') && !told.contains("order 8"), "{told}");
     }
-    assert_eq!(shop.counted("mcp_discovery_fallback").await, 2);
-    assert_eq!(shop.counted("code_execution_success").await, 0);
+    assert_eq!(shop.event_count("mcp_discovery_fallback").await, 2);
+    assert_eq!(shop.event_count("code_execution_success").await, 0);
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn a_request_that_nothing_answers_leads_to_typed_tools() {
         told.contains("tools.shop.cancel_order(args: { order: string })"),
         "{told}"
     );
-    assert_eq!(shop.counted("mcp_discovery_fallback").await, 1);
+    assert_eq!(shop.event_count("mcp_discovery_fallback").await, 1);
     assert!(told.starts_with("Nothing was run. "), "{told}");
     let log = shop.gateway.log();
     let event = log

@@ -21,7 +21,7 @@ async fn after_a_template_that_fails_the_tool_that_fits_is_called() {
         .await
         .told();
     assert!(told.contains('5') && !told.contains("wrong"), "{told}");
-    assert_eq!(shop.counted("mcp_error_fallback").await, 1);
+    assert_eq!(shop.event_count("mcp_error_fallback").await, 1);
     let log = shop.gateway.log();
     let event = log.lines().find(|it| it.contains("code_execution_failed"));
     let event = event.unwrap_or_else(|| panic!("{log}"));
@@ -48,7 +48,7 @@ async fn nothing_is_run_again_after_a_template_that_may_have_written() {
     let client = shop.client().await;
     let reply = intend(&client, "take order 5 back", &json!({ "order": "5" })).await;
     assert!(reply.told().contains("half done"), "{}", reply.told());
-    assert_eq!(shop.counted("mcp_error_fallback").await, 0);
+    assert_eq!(shop.event_count("mcp_error_fallback").await, 0);
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn without_a_sandbox_requests_are_answered_by_plain_calls() {
         .await
         .told();
     assert!(told.contains('5'), "{told}");
-    assert_eq!(shop.counted("mcp_error_fallback").await, 1);
+    assert_eq!(shop.event_count("mcp_error_fallback").await, 1);
     let refused = client
         .call("run_code", &json!({ "code": "return 1" }))
         .await;
@@ -86,5 +86,5 @@ async fn when_the_server_is_down_the_failure_is_told() {
     drop(shop.server.take());
     let reply = intend(&client, "look order 5 up", &json!({ "order": "5" })).await;
     assert_eq!(reply.result()["isError"], true, "{}", reply.told());
-    assert_eq!(shop.counted("mcp_error_fallback").await, 1);
+    assert_eq!(shop.event_count("mcp_error_fallback").await, 1);
 }

@@ -41,7 +41,7 @@ async fn a_program_is_learned_from_three_runs_survives_a_restart_and_is_given_up
     for order in ["1", "2", "3"] {
         teach(&client, order).await;
     }
-    assert_eq!(shop.counted("template_promoted").await, 1);
+    assert_eq!(shop.event_count("template_promoted").await, 1);
     let words = "weight of what a customer bought";
     let told = intend(&client, words, &json!({ "order": "77" }))
         .await
@@ -74,7 +74,7 @@ async fn a_program_is_learned_from_three_runs_survives_a_restart_and_is_given_up
         .await
         .told();
     assert!(told.contains("for run_code:"), "{told}");
-    assert_eq!(shop.counted("template_demoted").await, 1);
+    assert_eq!(shop.event_count("template_demoted").await, 1);
 }
 
 #[tokio::test]
@@ -82,5 +82,5 @@ async fn nothing_is_learned_unless_the_operator_wants_it() {
     let shop = Shop::open("", &[]).await;
     let client = shop.client().await;
     teach(&client, "1").await;
-    assert_eq!(shop.counted("template_candidate").await, 0);
+    assert_eq!(shop.event_count("template_candidate").await, 0);
 }

@@ -3,7 +3,7 @@
 //!
 //! # Layout
 //! - this file: a gateway with a shop and templates for it, and `run_intent` as a function
-//! - [`answering`]: each step of a request; [`falling_back`]: the steps after a failure
+//! - [`answer_with`]: each step of a request; [`falling_back`]: the steps after a failure
 //! - [`learning`]: programs that become templates
 
 mod answering;
@@ -62,7 +62,7 @@ impl Shop {
     }
 
     /// The count of an event.
-    async fn counted(&self, event: &str) -> u64 {
+    async fn event_count(&self, event: &str) -> u64 {
         let page = reqwest::get(format!("{}/metrics", self.gateway.base));
         let page = page.await.unwrap().text().await.unwrap();
         let line = page.lines().find(|line| {

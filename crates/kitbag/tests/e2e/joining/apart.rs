@@ -209,7 +209,7 @@ async fn another_user_is_turned_away_also_where_the_socket_was_opened_to_all() {
     }
     fs::set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
     assert_eq!(connect(54_321).1.trim(), "", "it is told nothing");
-    let told = "is user 54321, not user 0";
+    let told = "belongs to uid 54321, expected 0";
     until("it is told", async || {
         gateway.log().contains(told).then_some(())
     })

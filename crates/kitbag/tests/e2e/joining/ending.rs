@@ -49,12 +49,12 @@ async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
     let desk = Desk::new();
     desk.home.export("KITBAG_LOG", "kitbag=debug");
     let gateway = desk.home.serve().await;
-    let visitor = Client::stdio(&desk.home, Era::Legacy).unannounced();
+    let visitor = Client::stdio(&desk.home, Era::Legacy).without_handshake();
     let joined = async || {
         visitor
             .pipe()
             .log()
-            .contains("joined the gateway")
+            .contains("joined the running gateway")
             .then_some(())
     };
     until("the client has joined", joined).await;
@@ -139,7 +139,7 @@ async fn of_two_gateways_the_first_is_joined_and_the_second_takes_its_place() {
     assert_eq!(desk.starts(), 1);
     assert!(first.stop().await.success());
     until("it takes the socket", async || {
-        second_told("local commands join this one").await
+        second_told("local commands now join this one").await
     })
     .await;
     for _ in 0..2 {

@@ -54,7 +54,7 @@ impl Desk {
 
     /// The table of a server that counts its starts together with all others.
     fn server(&self, name: &str) -> String {
-        let testbed = Testbed::named(name).data_dir(&self.home.path("trace"));
+        let testbed = Testbed::new(name).data_dir(&self.home.path("trace"));
         let script = format!(
             "echo start >> {:?}; exec {}",
             self.home.path("starts"),

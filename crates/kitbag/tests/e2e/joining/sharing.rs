@@ -208,7 +208,7 @@ async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
     let desk = Desk::new();
     let without = desk.home.kitbag(&["servers", "restart", "shared"]).await;
     assert!(
-        without.stderr.contains("no gateway runs"),
+        without.stderr.contains("no gateway is running"),
         "{}",
         without.stderr
     );
@@ -267,7 +267,7 @@ async fn a_command_waits_for_no_server_that_fails_and_one_line_says_whose_tools_
     let script = ["-c".to_owned(), script.to_owned()];
     let settings = format!("cwd = {:?}\nstart_timeout = \"600s\"", home.path(""));
     let bad = command_table("bad", "sh", &script, &settings);
-    home.configure(&(Testbed::named("good").table() + &bad));
+    home.configure(&(Testbed::new("good").table() + &bad));
     std::fs::write(home.path("program.js"), "return 1").unwrap();
     let gateway = home.serve().await;
     until("all servers were asked", async || {

@@ -13,7 +13,7 @@ use super::Office;
 use crate::harness::{Era, Home};
 
 /// Runs a client's hook like the client does.
-async fn hooked(home: &Arc<Home>, words: &[&str], input: &str) -> CommandOutcome {
+async fn run_hook(home: &Arc<Home>, words: &[&str], input: &str) -> CommandOutcome {
     let mut command = home.command(&[&["hook"], words].concat());
     command.stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -37,7 +37,7 @@ fn prompt(words: &str) -> String {
 }
 
 /// Allows more time, since test builds are slower than release builds.
-fn patient(client: &str) -> Vec<&str> {
+fn patient_args(client: &str) -> Vec<&str> {
     vec![client, "--within", "20000"]
 }
 
@@ -47,7 +47,9 @@ async fn a_prompt_is_told_the_tools_for_it_and_never_held_up() {
     let home = office.home().clone();
     let photos = prompt("archive the photos of the last year");
 
-    let told = hooked(&home, &patient("claude-code"), &photos).await.stdout;
+    let told = run_hook(&home, &patient_args("claude-code"), &photos)
+        .await
+        .stdout;
     let told: Value = serde_json::from_str(&told).unwrap();
     let context = told["hookSpecificOutput"]["additionalContext"].as_str();
     let first = context.unwrap().lines().nth(1).unwrap();
@@ -62,14 +64,14 @@ async fn a_prompt_is_told_the_tools_for_it_and_never_held_up() {
 
     let neutral = r#"{"continue":true}"#;
     for (words, input, expected) in [
-        (patient("cursor"), photos.as_str(), neutral),
-        (patient("claude-code"), &prompt("qwxz vbnmp"), ""),
-        (patient("codex"), r#"{"prompt":7}"#, ""),
+        (patient_args("cursor"), photos.as_str(), neutral),
+        (patient_args("claude-code"), &prompt("qwxz vbnmp"), ""),
+        (patient_args("codex"), r#"{"prompt":7}"#, ""),
         (vec!["gemini"], "{]", "{}"),
         (vec!["gemini", "--within", "0"], &photos, "{}"),
         (vec!["zed"], &photos, ""),
     ] {
-        let told = hooked(&home, &words, input).await;
+        let told = run_hook(&home, &words, input).await;
         assert_eq!(told.stdout, expected, "{words:?}");
     }
 
@@ -78,10 +80,12 @@ async fn a_prompt_is_told_the_tools_for_it_and_never_held_up() {
     let socket = files.find(|path| path.extension().is_some_and(|it| it == "sock"));
     office.gateway.stop().await;
     assert_eq!(
-        hooked(&home, &patient("claude-code"), &photos).await.stdout,
+        run_hook(&home, &patient_args("claude-code"), &photos)
+            .await
+            .stdout,
         ""
     );
     // This gateway accepts connections and never answers.
     let _hangs = UnixListener::bind(socket.unwrap()).unwrap();
-    assert_eq!(hooked(&home, &["claude-code"], &photos).await.stdout, "");
+    assert_eq!(run_hook(&home, &["claude-code"], &photos).await.stdout, "");
 }

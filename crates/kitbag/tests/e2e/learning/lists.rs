@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::{Office, found};
+use super::{Office, search_tools};
 use crate::harness::{Client, Era};
 
 /// The listed tools of the shop, in their order.
-async fn listed(client: &Client) -> Vec<String> {
+async fn listed_tools(client: &Client) -> Vec<String> {
     let names = client.tool_names().await.into_iter();
     names.filter(|name| name.starts_with("shop__")).collect()
 }
 
 async fn client(office: &Office, era: Era, name: &str) -> Client {
     let visitor = office.gateway.visitor("/mcp/adaptive", era);
-    visitor.called(name).connect().await
+    visitor.named(name).connect().await
 }
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
     let office = Office::open("").await;
     for era in Era::each() {
         let client = client(&office, era, "invoice-keeper").await;
-        let listed = listed(&client).await;
+        let listed = listed_tools(&client).await;
         assert_eq!(listed.len(), 20);
         // A legacy client first sees tools similar to its name.
         if era == Era::Legacy {
@@ -33,7 +33,7 @@ async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
     home.configure(&format!("{shop}[surfaces]\ncold_start = 'all'\n"));
     let client = client(&office, Era::Modern, "anyone").await;
     crate::harness::until("the list has all tools", async || {
-        (listed(&client).await.len() == 30).then_some(())
+        (listed_tools(&client).await.len() == 30).then_some(())
     })
     .await;
 }
@@ -52,7 +52,7 @@ async fn a_new_key_of_a_tenant_that_has_worked_for_long_is_listed_what_a_new_cli
     .await;
     let newcomer = office.gateway.visitor("/mcp/adaptive", Era::Legacy);
     let newcomer = newcomer.key(&home.key("acme").await).connect().await;
-    assert_eq!(listed(&newcomer).await.len(), 30);
+    assert_eq!(listed_tools(&newcomer).await.len(), 30);
 }
 
 #[tokio::test]
@@ -66,20 +66,20 @@ async fn the_list_follows_the_words_of_the_person_and_shrinks_to_what_is_used() 
     let answer: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(answer["tools"][0]["name"], "shop__archive_photo");
     let worker = client(&office, Era::Legacy, "worker").await;
-    assert_eq!(listed(&worker).await[0], "shop__archive_photo");
+    assert_eq!(listed_tools(&worker).await[0], "shop__archive_photo");
 
     for number in 0..30 {
         for tool in ["shop__list_ticket", "shop__create_ticket"] {
             let note = format!("ticket {number} about thing {}", number * 7);
             let call = json!({ "tool": tool, "arguments": { "note": note } });
-            found(&worker, &format!("{number} {tool} {}", number * 13)).await;
+            search_tools(&worker, &format!("{number} {tool} {}", number * 13)).await;
             worker.call("call_api", &call).await.told();
         }
     }
     let Office { gateway, shop } = office;
     gateway.stop().await;
     let office = Office::serve(&home, shop).await;
-    let listed = listed(&client(&office, Era::Modern, "worker").await).await;
+    let listed = listed_tools(&client(&office, Era::Modern, "worker").await).await;
     assert!(listed.len() <= 8, "{listed:?}");
     let mut used = listed[..2].to_vec();
     used.sort_unstable();

@@ -79,7 +79,7 @@ fn tools() -> Vec<Value> {
 }
 
 /// The tools that a search returns, best first.
-async fn found(client: &Client, words: &str) -> Vec<String> {
+async fn search_tools(client: &Client, words: &str) -> Vec<String> {
     let asked = json!({ "query": words });
     let told = client.call("search_available_tools", &asked).await.told();
     let names = told.lines().filter_map(|line| line.split_once('('));
@@ -92,7 +92,7 @@ async fn found(client: &Client, words: &str) -> Vec<String> {
 /// Searches and then calls a tool for the query, which the search need not have found: the arguments
 /// show the purpose of the call.
 async fn teach(client: &Client, words: &str, tool: &str) {
-    found(client, words).await;
+    search_tools(client, words).await;
     let call = json!({ "tool": tool, "arguments": { "note": words } });
     client.call("call_api", &call).await.told();
 }

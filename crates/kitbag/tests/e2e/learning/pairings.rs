@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Office, found, teach};
+use super::{Office, search_tools, teach};
 use crate::harness::{Client, Era, Home, until};
 
 const WORDS: &str = "the penguin is hungry";
@@ -20,7 +20,7 @@ async fn client(office: &Office, key: Option<&str>) -> Client {
 
 async fn until_learned(client: &Client, words: &str) {
     until("the pairing is learned", async || {
-        let first = found(client, words).await.into_iter().next();
+        let first = search_tools(client, words).await.into_iter().next();
         (first.as_deref() == Some(TOOL)).then_some(())
     })
     .await;
@@ -34,28 +34,28 @@ async fn a_pairing_is_learned_for_one_tenant_survives_a_kill_and_can_be_forgotte
     let pupil = client(&office, Some(&acme)).await;
     let other = client(&office, Some(&globex)).await;
     for words in [WORDS, LIKE_THEM] {
-        let found = found(&pupil, words).await;
+        let found = search_tools(&pupil, words).await;
         assert!(!found.contains(&TOOL.to_owned()), "{found:?}");
     }
-    let before = found(&pupil, UNRELATED).await;
+    let before = search_tools(&pupil, UNRELATED).await;
 
     teach(&pupil, WORDS, TOOL).await;
     until_learned(&pupil, WORDS).await;
     until_learned(&pupil, LIKE_THEM).await;
-    assert_eq!(found(&pupil, UNRELATED).await, before);
-    assert!(!found(&other, WORDS).await.contains(&TOOL.to_owned()));
+    assert_eq!(search_tools(&pupil, UNRELATED).await, before);
+    assert!(!search_tools(&other, WORDS).await.contains(&TOOL.to_owned()));
 
     let Office { gateway, shop } = office;
     gateway.kill().await;
     let office = Office::serve(&home, shop).await;
     let pupil = client(&office, Some(&acme)).await;
-    assert_eq!(found(&pupil, LIKE_THEM).await[0], TOOL);
+    assert_eq!(search_tools(&pupil, LIKE_THEM).await[0], TOOL);
 
     let forget = ["learned", "forget", "--tool", TOOL, "--tenant", "acme"];
     let told = home.kitbag(&forget).await;
     assert!(told.stdout.starts_with("Deleted "), "{told:?}");
     until("the gateway has forgotten it", async || {
-        let found = found(&pupil, WORDS).await;
+        let found = search_tools(&pupil, WORDS).await;
         (!found.contains(&TOOL.to_owned())).then_some(())
     })
     .await;
@@ -76,10 +76,10 @@ async fn learned_part(home: &Home, tool: &str) -> f64 {
 async fn a_tool_that_three_sessions_passed_over_loses_and_one_session_changes_nothing() {
     let office = Office::open("").await;
     let home = office.home().clone();
-    let passed = found(&client(&office, None).await, UNRELATED).await[0].clone();
+    let passed = search_tools(&client(&office, None).await, UNRELATED).await[0].clone();
     for session in 1..=3 {
         let client = client(&office, None).await;
-        let shown = found(&client, UNRELATED).await;
+        let shown = search_tools(&client, UNRELATED).await;
         let place = shown.iter().position(|it| *it == passed).unwrap();
         teach(&client, UNRELATED, &shown[place + 1]).await;
         until("the session has taught", async || {
@@ -125,7 +125,7 @@ async fn nothing_is_learned_where_the_operator_does_not_want_it_and_words_are_no
     let office = Office::open("").await;
     let pupil = client(&office, None).await;
     let secret = json!({ "tool": TOOL, "arguments": { "note": "hungry penguin, zebra" } });
-    found(&pupil, WORDS).await;
+    search_tools(&pupil, WORDS).await;
     pupil.call("call_api", &secret).await.told();
     until("two lessons are there", async || {
         (office.lessons(TOOL).await.len() == 2).then_some(())
@@ -142,7 +142,7 @@ async fn nothing_is_learned_where_the_operator_does_not_want_it_and_words_are_no
     let office = Office::serve(&home, shop).await;
     let pupil = client(&office, None).await;
     teach(&pupil, "the walrus is thirsty", "shop__list_backup").await;
-    assert!(!found(&pupil, WORDS).await.contains(&TOOL.to_owned()));
+    assert!(!search_tools(&pupil, WORDS).await.contains(&TOOL.to_owned()));
     let Office { gateway, .. } = office;
     gateway.stop().await;
     let listed = home.kitbag(&["learned", "list", "--json"]).await.stdout;

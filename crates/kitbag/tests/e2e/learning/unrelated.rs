@@ -193,7 +193,7 @@ fn tools() -> Vec<(&'static str, Value)> {
 }
 
 /// The first five tools that a search returns.
-async fn found(client: &Client, words: &str) -> Vec<String> {
+async fn search_tools(client: &Client, words: &str) -> Vec<String> {
     let asked = json!({ "query": words, "limit": 5 });
     let told = client.call("search_available_tools", &asked).await.told();
     let names = told.lines().filter_map(|line| line.split_once('('));
@@ -214,8 +214,8 @@ async fn unrelated_calls_after_a_search_leave_its_tools_where_they_were() {
     for era in Era::each() {
         let client = desk.gateway.visitor("/mcp/search", era).connect().await;
         let before = [
-            found(&client, READ).await,
-            found(&client, READ_AND_COMMIT).await,
+            search_tools(&client, READ).await,
+            search_tools(&client, READ_AND_COMMIT).await,
         ];
         let program = "const [first] = await search('read a file');\n\
              await call('filesystem__read_text_file', { path: 'notes.txt' });\n\
@@ -258,8 +258,8 @@ async fn unrelated_calls_after_a_search_leave_its_tools_where_they_were() {
         let used = "found_then_used filesystem__read_text_file read a file";
         assert!(lessons.iter().any(|it| it == used), "{lessons:?}");
         let after = [
-            found(&client, READ).await,
-            found(&client, READ_AND_COMMIT).await,
+            search_tools(&client, READ).await,
+            search_tools(&client, READ_AND_COMMIT).await,
         ];
         for (before, after) in before.iter().zip(&after) {
             assert!(

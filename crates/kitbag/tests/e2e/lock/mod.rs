@@ -28,7 +28,7 @@ fn home(config: &str) -> Arc<Home> {
 }
 
 fn good(home: &Home) -> String {
-    let good = Testbed::named("good").manner("edited");
+    let good = Testbed::new("good").manner("edited");
     good.data_dir(&home.path("good")).table()
 }
 

@@ -74,7 +74,7 @@ async fn table(spoken: Spoken, folder: &Path, settings: &str) -> (String, Option
     };
     let remote = match spoken {
         Spoken::Stdio(era) => {
-            let server = Testbed::named("good").manner("edited").data_dir(folder);
+            let server = Testbed::new("good").manner("edited").data_dir(folder);
             return (server.era(era).with(settings).table(), None);
         }
         Spoken::Http(era) => Remote::http(&args(era)).await,

@@ -15,7 +15,7 @@ async fn a_secret_that_is_set_anew_changes_no_approved_definition() {
     let home = Home::new("");
     let folder = home.path("good");
     fs::create_dir_all(&folder).unwrap();
-    let server = Testbed::named("good").manner("edited").data_dir(&folder);
+    let server = Testbed::new("good").manner("edited").data_dir(&folder);
     let table = server.with("env = { API_TOKEN = '${API_TOKEN}' }").table();
     home.configure(&table);
     let told = |secret: &str| tool("note_read", &format!("Sends {secret} along."));
@@ -50,7 +50,7 @@ async fn an_approval_from_before_secrets_were_masked_still_holds() {
     let home = Home::new("");
     let folder = home.path("good");
     fs::create_dir_all(&folder).unwrap();
-    let server = Testbed::named("good").manner("edited").data_dir(&folder);
+    let server = Testbed::new("good").manner("edited").data_dir(&folder);
     // Locked without known secrets, as in earlier versions.
     home.configure(&server.clone().table());
     let told = tool("note_read", &format!("Sends {FIRST} along."));

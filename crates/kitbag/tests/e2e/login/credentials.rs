@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::{home, saying_yes};
+use super::{home, run_approved};
 use crate::harness::api::Api;
-use crate::harness::guarded::{Guarded, Ways};
+use crate::harness::guarded::{Deviations, Guarded};
 
 const DESK: &str = r#"
 name = "desk"
@@ -33,7 +33,10 @@ examples = ['{ "words": "printer" }']
 
 #[tokio::test]
 async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_is_shown() {
-    let (guarded, api) = (Guarded::start(Ways::default()).await, Api::start().await);
+    let (guarded, api) = (
+        Guarded::start(Deviations::default()).await,
+        Api::start().await,
+    );
     let base = &guarded.base;
     let home = home(&format!(
         "[catalog]\ndirectories = ['mine']\n[endpoints.desk]\nurl = '{}'\ntoken_url = '{base}/token'\n\
@@ -43,29 +46,29 @@ async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_i
     fs::create_dir(home.path("mine")).unwrap();
     fs::write(home.path("mine/desk.toml"), DESK).unwrap();
 
-    let told = saying_yes(&home, &["secret", "login", "desk"]).await;
+    let told = run_approved(&home, &["secret", "login", "desk"]).await;
     let wanted = "set it first: kitbag secret set desk client_id --tenant local";
     assert!(told.stderr.contains(wanted), "{}", told.stderr);
     let set = |field: &'static str| ["secret", "set", "desk", field];
     let told = home.kitbag(&set("client_idd=me")).await;
     let warned =
-        "no tool that uses `desk` knows the field `client_idd`\n  try: did you mean `client_id`?";
+        "no tool that uses `desk` has a field `client_idd`\n  try: did you mean `client_id`?";
     assert!(told.stderr.contains(warned), "{}", told.stderr);
     let told = home.kitbag(&set("client_id=me")).await;
-    let next = "Its tools also want client_secret: kitbag secret set desk client_secret";
+    let next = "Its tools also need client_secret: kitbag secret set desk client_secret";
     assert!(told.stdout.contains(next), "{}", told.stdout);
     let told = home.kitbag(&set("client_secret=h1dden")).await;
     let next = "Now log in: kitbag secret login desk";
     assert!(told.stdout.contains(next), "{}", told.stdout);
 
-    let told = saying_yes(&home, &["secret", "login", "desk"]).await;
+    let told = run_approved(&home, &["secret", "login", "desk"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(guarded.count("authorize me for tickets"), 1);
     let tested = home.kitbag(&["secret", "test", "desk"]).await;
     let works = "desk of local: desk answered `search` with HTTP 200";
     assert!(tested.stdout.starts_with(works), "{tested:?}");
     assert_eq!(tested.stdout.lines().count(), 1, "{tested:?}");
-    let seen = api.seen();
+    let seen = api.requests();
     assert_eq!(seen[0].uri, "/v1/items?q=printer");
     let token = seen[0].headers["authorization"]
         .to_str()
@@ -100,14 +103,17 @@ async fn a_credential_that_the_api_refuses_or_that_no_tool_uses_is_told() {
         (["secret", "test", "desk"].as_slice(), "CONFIG_MISSING"),
         (
             &["secret", "set", "desk", "token=t0ken"],
-            "Kept desk of local",
+            "Stored desk of local",
         ),
         (
             &["secret", "test", "desk"],
-            "desk refused `search` with HTTP 404",
+            "desk rejected `search` with HTTP 404",
         ),
         (&["secret", "test", "dask"], "did you mean `desk`?"),
-        (&["secret", "login", "desk"], "lets a person log in"),
+        (
+            &["secret", "login", "desk"],
+            "no tool that uses `desk` has a login",
+        ),
     ] {
         let told = home.kitbag(words).await;
         let all = format!("{}{}", told.stdout, told.stderr);

@@ -34,10 +34,10 @@ pub(crate) fn home(config: &str) -> Arc<Home> {
 
 /// `kitbag servers login docs`, with a user who approves everything in the browser.
 async fn login(home: &Home, words: &[&str]) -> CommandOutcome {
-    saying_yes(home, &[&["servers", "login", "docs"], words].concat()).await
+    run_approved(home, &[&["servers", "login", "docs"], words].concat()).await
 }
 
-async fn saying_yes(home: &Home, words: &[&str]) -> CommandOutcome {
+async fn run_approved(home: &Home, words: &[&str]) -> CommandOutcome {
     let visited = home.path("visited");
     let _ = fs::remove_file(&visited);
     let running = Running::start(home, words);
@@ -46,16 +46,16 @@ async fn saying_yes(home: &Home, words: &[&str]) -> CommandOutcome {
             "the browser opens, or there is no need to",
             async || match fs::read_to_string(&visited) {
                 Ok(address) => Some(Some(address)),
-                Err(_) => running.ended().then_some(None),
+                Err(_) => running.has_ended().then_some(None),
             },
         );
     if let Some(address) = sent_to.await {
         browse(&address).await;
     }
-    running.told().await
+    running.outcome().await
 }
 
-pub(crate) async fn logged_in(home: &Home, words: &[&str]) {
+pub(crate) async fn log_in(home: &Home, words: &[&str]) {
     let told = login(home, words).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
 }
@@ -97,7 +97,7 @@ impl Running {
         }
     }
 
-    fn ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.child.lock().unwrap().try_wait().unwrap().is_some()
     }
 
@@ -118,7 +118,7 @@ impl Running {
         writeln!(child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    async fn told(self) -> CommandOutcome {
+    async fn outcome(self) -> CommandOutcome {
         let waited = tokio::task::spawn_blocking(move || {
             let mut child = self.child.into_inner().unwrap();
             let status = processes::wait(&mut child, PATIENCE).expect("it ends");

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Running, browse, home, logged_in, login};
-use crate::harness::guarded::{Guarded, Ways};
+use super::{Running, browse, home, log_in, login};
+use crate::harness::guarded::{Deviations, Guarded};
 use crate::harness::{Era, Home};
 
 #[tokio::test]
 async fn a_server_that_asks_for_a_login_works_after_one_command() {
     for guarded in [
-        Guarded::start(Ways::default()).await,
-        Guarded::sse(Ways::default()).await,
+        Guarded::start(Deviations::default()).await,
+        Guarded::sse(Deviations::default()).await,
     ] {
         let home = home(&guarded.table("docs", ""));
         let told = home.kitbag(&["servers", "test", "docs"]).await;
@@ -61,7 +61,7 @@ fn nothing_is_readable(home: &Home, guarded: &Guarded) {
 
 #[tokio::test]
 async fn the_list_of_servers_says_where_the_person_is_logged_in() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", "oauth = { scopes = ['read'] }"));
     let check = async |login: &str, told: &str| {
         let rows = home.kitbag(&["servers", "list", "--json"]).await.stdout;
@@ -71,7 +71,7 @@ async fn the_list_of_servers_says_where_the_person_is_logged_in() {
         assert!(table.contains(told), "{table}");
     };
     check("needed", "login needed").await;
-    logged_in(&home, &[]).await;
+    log_in(&home, &[]).await;
     check("logged_in", "not listed yet (logged in)").await;
     home.kitbag(&["servers", "test"]).await;
     check("logged_in", "tools").await;
@@ -82,22 +82,22 @@ async fn the_list_of_servers_says_where_the_person_is_logged_in() {
 
 #[tokio::test]
 async fn a_second_login_comes_back_to_the_same_place_and_needs_no_second_registration() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", ""));
-    logged_in(&home, &[]).await;
-    logged_in(&home, &["--scope", "write"]).await;
+    log_in(&home, &[]).await;
+    log_in(&home, &["--scope", "write"]).await;
     assert_eq!(guarded.count("register"), 1);
     assert_eq!(
         guarded.count("authorize registered for read write"),
         1,
         "{:?}",
-        guarded.seen()
+        guarded.log()
     );
 }
 
 #[tokio::test]
 async fn without_a_browser_here_the_address_is_pasted_or_a_code_typed_in_elsewhere() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", ""));
     let running = Running::start(&home, &["servers", "login", "docs", "--headless", "--json"]);
     let address = running.shows().await;
@@ -108,21 +108,21 @@ async fn without_a_browser_here_the_address_is_pasted_or_a_code_typed_in_elsewhe
         .unwrap();
     let page = browser.get(address).send().await.unwrap();
     running.type_in(page.headers()["location"].to_str().unwrap());
-    let told = running.told().await;
+    let told = running.outcome().await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let row: Value = serde_json::from_str(&told.stdout).unwrap();
     let expected = json!({ "name": "docs", "issuer": guarded.base, "client_id": "registered", "scopes": "read" });
     assert_eq!(row, expected);
 
-    let guarded = Guarded::start(Ways {
+    let guarded = Guarded::start(Deviations {
         has_devices: true,
-        ..Ways::default()
+        ..Deviations::default()
     })
     .await;
     home.configure(&guarded.table("docs", ""));
     let running = Running::start(&home, &["servers", "login", "docs", "--headless"]);
     assert_eq!(browse(&running.shows().await).await, "thank you");
-    let told = running.told().await;
+    let told = running.outcome().await;
     assert!(told.stderr.contains("KIT-BAG"), "{}", told.stderr);
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(guarded.count("authorize"), 0);
@@ -131,10 +131,10 @@ async fn without_a_browser_here_the_address_is_pasted_or_a_code_typed_in_elsewhe
 #[tokio::test]
 async fn a_client_of_the_configuration_comes_first_then_a_document_then_registration() {
     let knows = Some(("kitbag-at-work", "s3cret"));
-    let guarded = Guarded::start(Ways {
+    let guarded = Guarded::start(Deviations {
         knows,
         reads_documents: true,
-        ..Ways::default()
+        ..Deviations::default()
     })
     .await;
     let document = "client_metadata_url = 'https://kitbag.example/client.json'";
@@ -144,46 +144,46 @@ async fn a_client_of_the_configuration_comes_first_then_a_document_then_registra
         &format!("[servers.docs.oauth]\n{document}\n{client}"),
     ));
     home.export("CLIENT_SECRET", "s3cret");
-    logged_in(&home, &[]).await;
+    log_in(&home, &[]).await;
     assert_eq!(
         guarded.count("authorize kitbag-at-work"),
         1,
         "{:?}",
-        guarded.seen()
+        guarded.log()
     );
 
-    let guarded = Guarded::start(Ways {
+    let guarded = Guarded::start(Deviations {
         reads_documents: true,
-        ..Ways::default()
+        ..Deviations::default()
     })
     .await;
     home.configure(&guarded.table("docs", &format!("[servers.docs.oauth]\n{document}")));
-    logged_in(&home, &[]).await;
+    log_in(&home, &[]).await;
     assert_eq!(
         guarded.count("authorize https://kitbag.example/client.json"),
         1,
         "{:?}",
-        guarded.seen()
+        guarded.log()
     );
     assert_eq!(guarded.count("register"), 0);
 
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     home.configure(&guarded.table("docs", &format!("[servers.docs.oauth]\n{document}")));
-    logged_in(&home, &[]).await;
+    log_in(&home, &[]).await;
     assert_eq!(
         guarded.count("authorize registered"),
         1,
         "{:?}",
-        guarded.seen()
+        guarded.log()
     );
 }
 
 #[tokio::test]
 async fn where_no_person_sits_the_gateway_logs_in_by_itself() {
     let knows = Some(("robot", "s3cret"));
-    let guarded = Guarded::start(Ways {
+    let guarded = Guarded::start(Deviations {
         knows,
-        ..Ways::default()
+        ..Deviations::default()
     })
     .await;
     let settings = "[servers.docs.oauth]\nflow = 'client_credentials'\nclient_id = 'robot'\nclient_secret = 's3cret'";
@@ -201,18 +201,18 @@ async fn where_no_person_sits_the_gateway_logs_in_by_itself() {
         guarded.count("token client_credentials"),
         2,
         "{:?}",
-        guarded.seen()
+        guarded.log()
     );
 }
 
 #[tokio::test]
 async fn logging_out_ends_the_login_here_and_there() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", ""));
-    logged_in(&home, &[]).await;
+    log_in(&home, &[]).await;
     let told = home.kitbag(&["servers", "logout", "docs"]).await;
     assert_eq!(told.stdout, "Logged out of docs\n", "{told:?}");
-    assert_eq!(guarded.count("revoke true"), 1, "{:?}", guarded.seen());
+    assert_eq!(guarded.count("revoke true"), 1, "{:?}", guarded.log());
     let told = home.kitbag(&["servers", "logout", "docs"]).await;
     assert_eq!(told.stdout, "Not logged in to docs\n");
     let told = home.kitbag(&["servers", "test", "docs"]).await;

@@ -1,11 +1,11 @@
 //! Servers that would mislead the user, or that Kitbag cannot log in to.
 
 use super::{Running, browse, home, login};
-use crate::harness::guarded::{Guarded, Ways};
+use crate::harness::guarded::{Deviations, Guarded};
 use crate::harness::{Home, Testbed, until};
 
 /// The login must fail with this error, before the code or a token is sent anywhere.
-async fn check(ways: Ways, expected: &str) {
+async fn check(ways: Deviations, expected: &str) {
     let guarded = Guarded::start(ways).await;
     let home = home(&guarded.table("docs", ""));
     let told = login(&home, &[]).await;
@@ -33,18 +33,18 @@ async fn check(ways: Ways, expected: &str) {
 async fn a_server_that_describes_itself_as_another_gets_no_login() {
     let issuer = Some("https://honest.example");
     check(
-        Ways {
+        Deviations {
             issuer,
-            ..Ways::default()
+            ..Deviations::default()
         },
         "the metadata of the authorization server `BASE` names the issuer `https://honest.example`",
     )
     .await;
     let resource = Some("https://bank.example/mcp");
     check(
-        Ways {
+        Deviations {
             resource,
-            ..Ways::default()
+            ..Deviations::default()
         },
         "it identifies itself as `https://bank.example/mcp`, which is a different server",
     )
@@ -55,17 +55,17 @@ async fn a_server_that_describes_itself_as_another_gets_no_login() {
 async fn an_answer_from_another_issuer_is_not_used() {
     let answers_as = Some("https://evil.example");
     check(
-        Ways {
+        Deviations {
             answers_as,
-            ..Ways::default()
+            ..Deviations::default()
         },
         "the answer should come from `BASE` but is from `https://evil.example`",
     )
     .await;
     check(
-        Ways {
+        Deviations {
             answers_as: Some(""),
-            ..Ways::default()
+            ..Deviations::default()
         },
         "the answer should come from `BASE` but does not name its sender",
     )
@@ -74,7 +74,7 @@ async fn an_answer_from_another_issuer_is_not_used() {
 
 #[tokio::test]
 async fn a_visitor_of_the_callback_without_the_state_of_the_login_neither_ends_nor_changes_it() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", ""));
     let running = Running::start(&home, &["servers", "login", "docs"]);
     let visited = home.path("visited");
@@ -99,8 +99,8 @@ async fn a_visitor_of_the_callback_without_the_state_of_the_login_neither_ends_n
         let answer = client.get(format!("{callback}{uri}")).send().await.unwrap();
         assert_eq!(answer.status(), status, "{uri}");
     }
-    assert!(browse(&address).await.contains("Thank you"));
-    let told = running.told().await;
+    assert!(browse(&address).await.contains("You can close this page"));
+    let told = running.outcome().await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(guarded.count("token authorization_code"), 1);
 }
@@ -110,9 +110,9 @@ async fn a_token_for_another_server_is_found_out_at_the_login() {
     let audience = Some("https://other.example");
     let expected = "the server does not accept the token that was issued for it";
     check(
-        Ways {
+        Deviations {
             audience,
-            ..Ways::default()
+            ..Deviations::default()
         },
         expected,
     )
@@ -123,18 +123,18 @@ async fn a_token_for_another_server_is_found_out_at_the_login() {
 async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_refused() {
     let expected = "the authorization server `BASE` does not support PKCE (S256)";
     check(
-        Ways {
+        Deviations {
             pkce: false,
-            ..Ways::default()
+            ..Deviations::default()
         },
         expected,
     )
     .await;
     let expected = "the authorization server `BASE` accepts only registered clients";
     check(
-        Ways {
+        Deviations {
             registers: false,
-            ..Ways::default()
+            ..Deviations::default()
         },
         expected,
     )
@@ -143,7 +143,7 @@ async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_refus
 
 #[tokio::test]
 async fn an_authority_that_a_person_insists_on_is_not_exchanged_for_another() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table(
         "docs",
         "[servers.docs.oauth]\nissuer = 'https://mine.example'",
@@ -161,7 +161,7 @@ async fn an_authority_that_a_person_insists_on_is_not_exchanged_for_another() {
 async fn where_there_is_nothing_to_log_in_at_that_is_said() {
     let header =
         "[servers.keyed]\nurl = 'http://127.0.0.1:1/mcp'\nheaders = { Authorization = 'Bearer x' }";
-    let home = Home::new(&format!("{}{header}", Testbed::named("local").table()));
+    let home = Home::new(&format!("{}{header}", Testbed::new("local").table()));
     for (name, what, advice) in [
         (
             "local",

@@ -3,8 +3,8 @@
 use futures::future::join_all;
 use serde_json::json;
 
-use super::{home, logged_in};
-use crate::harness::guarded::{Guarded, Ways};
+use super::{home, log_in};
+use crate::harness::guarded::{Deviations, Guarded};
 use crate::harness::{Client, Era, Gateway};
 
 const HELLO: &str = "hello";
@@ -12,7 +12,7 @@ const HELLO: &str = "hello";
 /// A gateway in front of a server with a login.
 async fn gateway(guarded: &Guarded) -> (Gateway, Client) {
     let home = home(&guarded.table("docs", ""));
-    logged_in(&home, &[]).await;
+    log_in(&home, &[]).await;
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
     client.knows("docs__echo").await;
@@ -29,19 +29,19 @@ async fn works(client: &Client) {
 
 #[tokio::test]
 async fn a_running_gateway_uses_a_new_login_at_once() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", ""));
     let gateway = home.serve().await;
     let client = gateway.client(Era::Legacy).await;
     assert_eq!(client.tool_names().await, [""; 0]);
-    logged_in(&home, &[]).await;
+    log_in(&home, &[]).await;
     client.knows("docs__echo").await;
     works(&client).await;
 }
 
 #[tokio::test]
 async fn a_token_that_has_ended_is_renewed_once_however_many_calls_find_out() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let (_gateway, client) = gateway(&guarded).await;
     for round in 1..=2 {
         guarded.expire();
@@ -50,16 +50,16 @@ async fn a_token_that_has_ended_is_renewed_once_however_many_calls_find_out() {
             guarded.count("token refresh_token"),
             round,
             "{:?}",
-            guarded.seen()
+            guarded.log()
         );
     }
 }
 
 #[tokio::test]
 async fn a_token_about_to_end_is_renewed_before_the_server_minds() {
-    let guarded = Guarded::start(Ways {
+    let guarded = Guarded::start(Deviations {
         lifetime: 0,
-        ..Ways::default()
+        ..Deviations::default()
     })
     .await;
     let (_gateway, client) = gateway(&guarded).await;
@@ -69,13 +69,13 @@ async fn a_token_about_to_end_is_renewed_before_the_server_minds() {
         guarded.count("turned away with a token"),
         0,
         "{:?}",
-        guarded.seen()
+        guarded.log()
     );
 }
 
 #[tokio::test]
 async fn two_processes_renew_one_login_without_ending_it() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let (gateway, client) = gateway(&guarded).await;
     for _ in 0..3 {
         guarded.expire();
@@ -87,13 +87,13 @@ async fn two_processes_renew_one_login_without_ending_it() {
         guarded.count("token refresh_token"),
         3,
         "{:?}",
-        guarded.seen()
+        guarded.log()
     );
 }
 
 #[tokio::test]
 async fn a_revoked_login_is_told_to_the_model_with_the_command_that_mends_it() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let (gateway, client) = gateway(&guarded).await;
     guarded.revoke();
     for _ in 0..2 {
@@ -112,7 +112,7 @@ async fn a_revoked_login_is_told_to_the_model_with_the_command_that_mends_it() {
         1,
         "asking again cannot help"
     );
-    logged_in(&gateway.home, &[]).await;
+    log_in(&gateway.home, &[]).await;
     works(&client).await;
     for secret in guarded.secrets() {
         assert!(!gateway.log().contains(&secret));
@@ -121,7 +121,7 @@ async fn a_revoked_login_is_told_to_the_model_with_the_command_that_mends_it() {
 
 #[tokio::test]
 async fn what_a_call_needs_beyond_the_login_is_asked_for_by_the_next_login() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let (gateway, client) = gateway(&guarded).await;
     works(&client).await;
     guarded.demand("write");
@@ -133,18 +133,18 @@ async fn what_a_call_needs_beyond_the_login_is_asked_for_by_the_next_login() {
         told,
         "`docs` requires permissions that Kitbag's login does not have (write)\nWhat to do: run `kitbag servers login docs`"
     );
-    logged_in(&gateway.home, &[]).await;
+    log_in(&gateway.home, &[]).await;
     assert_eq!(
         guarded.count("authorize registered for read write"),
         1,
         "{:?}",
-        guarded.seen()
+        guarded.log()
     );
     works(&client).await;
 
     guarded.revoke();
     guarded.demand("admin");
-    logged_in(&gateway.home, &["--scope", "read"]).await;
+    log_in(&gateway.home, &["--scope", "read"]).await;
     assert_eq!(
         guarded.count("authorize registered for read write"),
         2,
@@ -154,10 +154,10 @@ async fn what_a_call_needs_beyond_the_login_is_asked_for_by_the_next_login() {
 
 #[tokio::test]
 async fn a_token_is_not_shown_to_a_server_that_took_the_name_of_another() {
-    let guarded = Guarded::start(Ways::default()).await;
+    let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", ""));
-    logged_in(&home, &[]).await;
-    let other = Guarded::start(Ways::default()).await;
+    log_in(&home, &[]).await;
+    let other = Guarded::start(Deviations::default()).await;
     home.configure(&other.table("docs", ""));
     let told = home.kitbag(&["servers", "test", "docs"]).await;
     assert!(

@@ -37,7 +37,11 @@ async fn same_both_ways(
         let (status, headers) = (answer.status(), answer.headers().clone());
         seen.push((
             proxied.vendor.last(),
-            (status, told(&headers), answer.bytes().await.unwrap()),
+            (
+                status,
+                comparable_headers(&headers),
+                answer.bytes().await.unwrap(),
+            ),
         ));
     }
     let [(sent, got), (sent_through, got_through)] = seen.try_into().unwrap();
@@ -56,11 +60,15 @@ fn plain_client() -> Client {
 
 fn request_of(received: &Received) -> (String, String, Vec<(String, String)>) {
     let Received { method, uri, .. } = received;
-    (method.to_string(), uri.to_string(), told(&received.headers))
+    (
+        method.to_string(),
+        uri.to_string(),
+        comparable_headers(&received.headers),
+    )
 }
 
 /// All headers except those that differ for each connection or response.
-fn told(headers: &HeaderMap) -> Vec<(String, String)> {
+fn comparable_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let own = ["host", "date", "x-kitbag-request-id"];
     let mut told: Vec<(String, String)> = headers
         .iter()
@@ -71,7 +79,7 @@ fn told(headers: &HeaderMap) -> Vec<(String, String)> {
     told
 }
 
-fn failing(status: u16) -> impl Fn(&Received) -> Response + Send + Sync {
+fn answer_with_status(status: u16) -> impl Fn(&Received) -> Response + Send + Sync {
     move |_| {
         let error = json!({ "type": "error", "error": { "type": "x", "message": "no" } });
         Response::builder()
@@ -92,7 +100,7 @@ async fn paths_bodies_headers_and_errors_pass_as_they_are() {
     let client = plain_client();
     let proxied = Proxied::with("").await;
     for status in [200, 302, 400, 404, 429, 500, 529] {
-        proxied.vendor.becomes(failing(status));
+        proxied.vendor.becomes(answer_with_status(status));
         for (vendor, path, body) in [
             (
                 "anthropic",
@@ -165,7 +173,7 @@ async fn large_bodies_pass_and_too_large_ones_are_refused_in_the_words_of_the_ve
 }
 
 /// Requests a stream and waits for its first event.
-async fn streaming(proxied: &Proxied) -> (reqwest::Response, AnswerSource) {
+async fn open_stream(proxied: &Proxied) -> (reqwest::Response, AnswerSource) {
     let (sources, mut source) = tokio::sync::mpsc::unbounded_channel();
     proxied.vendor.becomes(move |_| {
         let (body, source) = in_pieces();
@@ -184,7 +192,7 @@ async fn streaming(proxied: &Proxied) -> (reqwest::Response, AnswerSource) {
 #[tokio::test]
 async fn a_stream_passes_event_by_event_and_ends_as_it_was_ended() {
     let proxied = Proxied::with("").await;
-    let (mut answer, source) = streaming(&proxied).await;
+    let (mut answer, source) = open_stream(&proxied).await;
     for event in ["event: two\n\n", "event: three\n\n"] {
         source.pieces.send(Ok(Bytes::from(event))).unwrap();
         assert_eq!(answer.chunk().await.unwrap().unwrap(), event);
@@ -192,7 +200,7 @@ async fn a_stream_passes_event_by_event_and_ends_as_it_was_ended() {
     drop(source.pieces);
     assert_eq!(answer.chunk().await.unwrap(), None);
 
-    let (mut answer, source) = streaming(&proxied).await;
+    let (mut answer, source) = open_stream(&proxied).await;
     let broken = std::io::Error::other("the vendor is gone");
     source.pieces.send(Err(broken)).unwrap();
     assert!(
@@ -200,7 +208,7 @@ async fn a_stream_passes_event_by_event_and_ends_as_it_was_ended() {
         "a broken stream must not end cleanly"
     );
 
-    let (answer, source) = streaming(&proxied).await;
+    let (answer, source) = open_stream(&proxied).await;
     drop(answer);
     let left = tokio::time::timeout(PATIENCE, source.gone).await;
     assert!(

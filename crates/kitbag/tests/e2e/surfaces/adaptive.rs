@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use kitbag_store::{LessonFilter, Store};
 
-use super::answers::embedded;
+use super::answers::wait_until_embedded;
 use super::{
-    BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, found,
-    goods, key, search, shop, shop_table,
+    BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api,
+    find_line, goods, key, search, shop, shop_table,
 };
 use crate::harness::{Client, Era, Home, until};
 
@@ -15,7 +15,7 @@ const CONSTANT: [&str; 5] = [SEARCH, DISCOVER, CALL, BATCH, ENABLE];
 const MOST: usize = 20;
 
 /// The tools listed in addition to the constant ones.
-async fn shown(client: &Client) -> Vec<String> {
+async fn shown_tools(client: &Client) -> Vec<String> {
     let mut names = client.tool_names().await;
     let others = names.split_off(CONSTANT.len());
     assert_eq!(names, CONSTANT);
@@ -39,9 +39,9 @@ async fn what_is_pinned_is_always_listed_and_comes_first() {
     let house = House::with("[surfaces]\npinned = [\"shop/find_*\", \"good/echo\"]\n").await;
     for client in house.clients("adaptive").await {
         let pinned = ["good__echo", "shop__find_order"];
-        assert_eq!(shown(&client).await[..2], pinned);
+        assert_eq!(shown_tools(&client).await[..2], pinned);
         enable(&client, "shop").await;
-        let names = shown(&client).await;
+        let names = shown_tools(&client).await;
         assert_eq!(names[..2], pinned);
         assert_eq!(of_shop(&names[2..]), goods().len() - 1);
     }
@@ -56,7 +56,7 @@ async fn a_house_with_no_more_than_twenty_tools_shows_them_all() {
     for era in Era::each() {
         let client = gateway.visitor("/mcp/adaptive", era).connect().await;
         client.knows("shop__refund").await;
-        assert_eq!(shown(&client).await.len(), goods().len());
+        assert_eq!(shown_tools(&client).await.len(), goods().len());
     }
 }
 
@@ -66,7 +66,7 @@ async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
     let client = house.client("/mcp/adaptive", Era::Legacy).await;
     let other = house.client("/mcp/adaptive", Era::Legacy).await;
     let (mut told, mut untold) = (client.listen().await, other.listen().await);
-    let before = shown(&other).await;
+    let before = shown_tools(&other).await;
     assert_eq!(before.len(), MOST);
     for (group, are) in [
         ("orders", "3 tools of orders are"),
@@ -79,16 +79,16 @@ async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
         );
         told.wait_for(TOOLS_CHANGED).await;
     }
-    assert_eq!(of_shop(&shown(&client).await), goods().len());
+    assert_eq!(of_shop(&shown_tools(&client).await), goods().len());
     assert!(
         enable(&client, "good")
             .await
             .contains("the first 20 are in your list now")
     );
-    assert_eq!(shown(&client).await.len(), MOST);
+    assert_eq!(shown_tools(&client).await.len(), MOST);
 
     // Sessions are separate, even with the same credential.
-    assert_eq!(shown(&other).await, before);
+    assert_eq!(shown_tools(&other).await, before);
     call_api(
         &house.client("/mcp", Era::Modern).await,
         "good__test_trigger_prompt_change",
@@ -103,7 +103,7 @@ async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
 #[tokio::test]
 async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
     let (mut one, mut two) = (String::new(), String::new());
-    let house = House::prepared("", async |home| {
+    let house = House::with_home("", async |home| {
         (one, two) = (key(home, "acme").await.1, key(home, "acme").await.1);
         String::new()
     })
@@ -117,11 +117,11 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
     };
     let (client, same, other) = (visit(&one).await, visit(&one).await, visit(&two).await);
     let (mut told, mut untold) = (same.listen().await, other.listen().await);
-    let before = shown(&other).await;
+    let before = shown_tools(&other).await;
     enable(&client, "shop").await;
     told.wait_for(TOOLS_CHANGED).await;
-    assert_eq!(of_shop(&shown(&same).await), goods().len());
-    assert_eq!(shown(&other).await, before);
+    assert_eq!(of_shop(&shown_tools(&same).await), goods().len());
+    assert_eq!(shown_tools(&other).await, before);
     call_api(&client, "good__test_trigger_prompt_change", &json!({}))
         .await
         .text();
@@ -136,7 +136,7 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
 async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
     let house = House::new().await;
     // While tools are found by words only, other tools fill the list.
-    embedded(&house.gateway).await;
+    wait_until_embedded(&house.gateway).await;
     for (client, called) in [
         (
             house.client("/mcp/adaptive", Era::Legacy).await,
@@ -149,15 +149,19 @@ async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
             "good__environment",
         ),
     ] {
-        found(&client, "place an order", "shop__create_order").await;
-        let first = shown(&client).await;
+        find_line(&client, "place an order", "shop__create_order").await;
+        let first = shown_tools(&client).await;
         assert!(
             first.contains(&"shop__create_order".to_owned()),
             "{first:?}"
         );
         assert!(!first.contains(&called.to_owned()), "{first:?}");
         call_api(&client, called, &json!({})).await.text();
-        assert_eq!(shown(&client).await[0], called, "the latest comes first");
+        assert_eq!(
+            shown_tools(&client).await[0],
+            called,
+            "the latest comes first"
+        );
     }
     let client = house.client("/mcp/adaptive", Era::Legacy).await;
     let mut told = client.listen().await;
@@ -172,7 +176,7 @@ async fn what_a_modern_client_finds_does_not_move_its_list() {
     let house = House::with("[surfaces]\npinned = [\"good/echo\"]\n").await;
     let client = house.client("/mcp/adaptive", Era::Modern).await;
     let mut stream = client.listen().await;
-    let before = shown(&client).await;
+    let before = shown_tools(&client).await;
     assert_eq!(before[0], "good__echo");
     search(&client, "place an order").await;
     call_api(&client, "shop__create_order", &super::an_order())
@@ -181,7 +185,7 @@ async fn what_a_modern_client_finds_does_not_move_its_list() {
     call_api(&client, "good__test_trigger_prompt_change", &json!({}))
         .await
         .text();
-    assert_eq!(shown(&client).await, before);
+    assert_eq!(shown_tools(&client).await, before);
     let first = stream.next().await.unwrap();
     assert!(first.contains(PROMPTS_CHANGED), "{first}");
 }
@@ -189,7 +193,7 @@ async fn what_a_modern_client_finds_does_not_move_its_list() {
 #[tokio::test]
 async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_tenants() {
     let (mut one, mut two) = (String::new(), String::new());
-    let house = House::prepared("", async |home| {
+    let house = House::with_home("", async |home| {
         (one, two) = (key(home, "acme").await.1, key(home, "globex").await.1);
         String::new()
     })
@@ -223,9 +227,9 @@ async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_te
             .connect()
             .await;
         let used = ["shop__find_order", "good__echo"];
-        assert_eq!(shown(&client).await[..2], used);
+        assert_eq!(shown_tools(&client).await[..2], used);
     }
-    let others = shown(&visit("/mcp/adaptive", &two).await).await;
+    let others = shown_tools(&visit("/mcp/adaptive", &two).await).await;
     assert!(!others.contains(&"good__echo".to_owned()), "{others:?}");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{House, discover, goods, key, search, settled, shop, shop_table};
+use super::{House, discover, goods, key, search, shop, shop_table, wait_until_indexed};
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 const APIS: &str = "[providers.weather]\nurl = \"https://weather.example/v1\"\n\
@@ -33,7 +33,7 @@ async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
             assert!(text.lines().any(|line| line == expected), "{text}");
         }
     }
-    let answer = retrieved(&house.gateway, "will it rain in the town tomorrow").await;
+    let answer = retrieve_answer(&house.gateway, "will it rain in the town tomorrow").await;
     assert_eq!(
         answer["candidates"][0]["tool_name"], "weather",
         "{answer:#}"
@@ -59,7 +59,7 @@ async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
 #[tokio::test]
 async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that_may_use_nothing() {
     let (mut token, mut partial_token) = (String::new(), String::new());
-    let house = House::prepared(APIS, async |home| {
+    let house = House::with_home(APIS, async |home| {
         token = key(home, "acme").await.1;
         partial_token = key(home, "some").await.1;
         String::new()
@@ -93,7 +93,7 @@ async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that
 
 #[tokio::test]
 async fn an_api_that_comes_and_goes_with_the_configuration_is_found_as_it_is_now() {
-    let home = Home::new(&Testbed::named("good").table());
+    let home = Home::new(&Testbed::new("good").table());
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp", Era::Modern).connect().await;
     let finds = async |wanted: bool| {
@@ -101,9 +101,9 @@ async fn an_api_that_comes_and_goes_with_the_configuration_is_found_as_it_is_now
         (text.contains("provider: \"weather\"") == wanted).then_some(())
     };
     until("it is not there yet", async || finds(false).await).await;
-    home.configure(&format!("{}{APIS}", Testbed::named("good").table()));
+    home.configure(&format!("{}{APIS}", Testbed::new("good").table()));
     until("it has come", async || finds(true).await).await;
-    home.configure(&Testbed::named("good").table());
+    home.configure(&Testbed::new("good").table());
     until("it has gone", async || finds(false).await).await;
 }
 
@@ -116,7 +116,7 @@ async fn copies_of_one_tool_share_a_line() {
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp", Era::Modern).connect().await;
     let text = until("both are listed and can be compared", async || {
-        let answer = retrieved(&gateway, "anything").await;
+        let answer = retrieve_answer(&gateway, "anything").await;
         let text = search(&client, "place an order for a customer").await;
         (answer["embedded"] == 2 * goods().len() && text.contains("also: ")).then_some(text)
     })
@@ -130,7 +130,7 @@ async fn copies_of_one_tool_share_a_line() {
     assert!(also.iter().any(|also| lines[0].ends_with(also)), "{text}");
     let tools = text.lines().filter(|line| line.contains("__")).count();
     assert_eq!(tools, 5, "copies take no places: {text}");
-    let answer = retrieved(&gateway, "place an order for a customer").await;
+    let answer = retrieve_answer(&gateway, "place an order for a customer").await;
     assert_eq!(
         answer["candidates"][0]["also"].as_array().unwrap().len(),
         1,
@@ -141,7 +141,7 @@ async fn copies_of_one_tool_share_a_line() {
 #[tokio::test]
 async fn while_a_server_is_still_being_asked_a_doubtful_search_says_so() {
     let mute = "[servers.mute]\ncommand = \"sleep\"\nargs = [\"600\"]\n";
-    let home = Home::new(&format!("{}{mute}", Testbed::named("good").table()));
+    let home = Home::new(&format!("{}{mute}", Testbed::new("good").table()));
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp", Era::Modern).connect().await;
     let asked = "1 server is still being listed: mute. Search again in a moment.";
@@ -155,7 +155,7 @@ async fn while_a_server_is_still_being_asked_a_doubtful_search_says_so() {
     .await;
     let text = search(&client, "milk the cow").await;
     assert!(!text.contains("Nothing here"), "{text}");
-    let answer = retrieved(&gateway, "milk the cow").await;
+    let answer = retrieve_answer(&gateway, "milk the cow").await;
     assert!(
         answer["note"].as_str().unwrap().contains(asked),
         "{answer:#}"
@@ -166,12 +166,12 @@ async fn while_a_server_is_still_being_asked_a_doubtful_search_says_so() {
 async fn a_misspelt_request_is_corrected_and_the_answer_says_so() {
     let house = House::new().await;
     let client = house.client("/mcp", Era::Modern).await;
-    embedded(&house.gateway).await;
+    wait_until_embedded(&house.gateway).await;
     let text = search(&client, "place an oredr for a custmer").await;
     let (first, rest) = text.split_once('\n').unwrap();
     assert_eq!(first, "Searched for: place an order for a customer");
     assert!(rest.contains("shop__create_order("), "{text}");
-    let answer = retrieved(&house.gateway, "place an oredr for a custmer").await;
+    let answer = retrieve_answer(&house.gateway, "place an oredr for a custmer").await;
     assert_eq!(answer["searched_for"], "place an order for a customer");
 }
 
@@ -179,7 +179,7 @@ async fn a_misspelt_request_is_corrected_and_the_answer_says_so() {
 async fn where_nothing_fits_a_search_says_so() {
     let house = House::new().await;
     let client = house.client("/mcp", Era::Modern).await;
-    embedded(&house.gateway).await;
+    wait_until_embedded(&house.gateway).await;
     for query in [
         "blah asdkjh qwoieu",
         "zzt vvlorp xkqj",
@@ -192,7 +192,7 @@ async fn where_nothing_fits_a_search_says_so() {
                 || text.starts_with("Nothing here seems to do this; it may take another server ("),
             "{query}: {text}"
         );
-        let answer = retrieved(&house.gateway, query).await;
+        let answer = retrieve_answer(&house.gateway, query).await;
         assert_eq!(answer["confident"], false, "{query}: {answer:#}");
         let note = answer["note"].as_str().unwrap();
         assert!(text.starts_with(note), "{note}");
@@ -216,7 +216,7 @@ async fn where_nothing_fits_a_search_says_so() {
             text.contains("\nLikely right: the first "),
             "{query}: {text}"
         );
-        let answer = retrieved(&house.gateway, query).await;
+        let answer = retrieve_answer(&house.gateway, query).await;
         assert_eq!(
             (&answer["confident"], &answer["note"]),
             (&json!(true), &Value::Null),
@@ -234,7 +234,7 @@ async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agen
         shop_table(&remote)
     ));
     let gateway = home.serve().await;
-    settled(&gateway).await;
+    wait_until_indexed(&gateway).await;
     let client = gateway
         .visitor("/mcp/adaptive", Era::Legacy)
         .connect()
@@ -319,15 +319,15 @@ async fn what_a_server_says_about_itself_is_shown_as_the_words_of_its_author() {
 }
 
 /// Waits until every tool has its vector, which may change the order of results.
-pub(super) async fn embedded(gateway: &Gateway) {
+pub(super) async fn wait_until_embedded(gateway: &Gateway) {
     until("every tool has its vector", async || {
-        let answer = retrieved(gateway, "anything").await;
+        let answer = retrieve_answer(gateway, "anything").await;
         (answer["indexed"] == answer["embedded"]).then_some(())
     })
     .await;
 }
 
-async fn retrieved(gateway: &Gateway, intent: &str) -> Value {
+async fn retrieve_answer(gateway: &Gateway, intent: &str) -> Value {
     let post = reqwest::Client::new().post(format!("{}/v1/retrieve", gateway.base));
     let request = json!({ "intent": intent }).to_string();
     let response = post

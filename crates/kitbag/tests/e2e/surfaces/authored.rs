@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{call_api, discover, found, search, shop, shop_table};
+use super::{call_api, discover, find_line, search, shop, shop_table};
 use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
 use crate::meter::get;
 
@@ -43,7 +43,7 @@ async fn hostile_shop() -> (Gateway, Remote) {
     ));
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
-    found(&client, "send a letter", "shop__send_letter").await;
+    find_line(&client, "send a letter", "shop__send_letter").await;
     (gateway, shop)
 }
 
@@ -115,7 +115,7 @@ async fn what_no_person_sees_reaches_no_model_on_the_frugal_surfaces_and_is_unto
 #[tokio::test]
 async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
     let secret = "tok-7f3a9c21d4";
-    let good = Testbed::named("good").with(&format!(
+    let good = Testbed::new("good").with(&format!(
         "env = {{ API_TOKEN = \"{secret}\", MODE = \"production\" }}"
     ));
     let gateway = Gateway::with(&good.table()).await;
@@ -140,7 +140,7 @@ async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
 
 #[tokio::test]
 async fn a_definition_that_changes_after_it_was_seen_is_logged_and_counted() {
-    let gateway = Gateway::with(&Testbed::named("good").manner("redefine").table()).await;
+    let gateway = Gateway::with(&Testbed::new("good").manner("redefine").table()).await;
     let client = gateway.client(Era::Modern).await;
     client.knows("good__turncoat").await;
     let counted = async || {

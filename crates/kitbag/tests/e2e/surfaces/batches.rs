@@ -20,7 +20,7 @@ fn headings(text: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn ten_calls_are_answered_in_order_and_one_hung_server_costs_only_its_own() {
-    let stuck = Testbed::named("stuck")
+    let stuck = Testbed::new("stuck")
         .with("call_timeout = \"500ms\"")
         .table();
     let house = House::with(&stuck).await;

@@ -4,14 +4,14 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use super::{House, discover, found, goods, key, search, settled, shop, shop_table};
+use super::{House, discover, find_line, goods, key, search, shop, shop_table, wait_until_indexed};
 use crate::harness::{Client, Era, Home, Testbed, until};
 
 #[tokio::test]
 async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
     let house = House::new().await;
     for client in house.clients("search").await {
-        found(
+        find_line(
             &client,
             "place an order for a customer",
             "shop__create_order",
@@ -66,11 +66,11 @@ async fn a_line_says_what_is_required_and_what_to_beware_of() {
             ),
         ] {
             assert_eq!(
-                found(&client, query, tool).await,
+                find_line(&client, query, tool).await,
                 format!("{tool}{expected}")
             );
         }
-        let parcel = found(&client, "hand a parcel to the carrier", "shop__ship_parcel").await;
+        let parcel = find_line(&client, "hand a parcel to the carrier", "shop__ship_parcel").await;
         for number in 1..=7 {
             assert!(parcel.contains(&format!("must{number}")), "{parcel}");
         }
@@ -215,7 +215,7 @@ async fn what_is_not_there_is_answered_with_what_is_like_it() {
 
 #[tokio::test]
 async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
-    let broken = Testbed::named("broken")
+    let broken = Testbed::new("broken")
         .era("legacy")
         .manner("crash-at-start")
         .table();
@@ -239,7 +239,7 @@ async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
 async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     let home = Home::new("");
     let remote = shop(&home, &goods()).await;
-    let vault = Testbed::named("vault")
+    let vault = Testbed::new("vault")
         .with("env = { TOKEN = \"${VAULT_TOKEN}\" }")
         .table();
     home.configure(&format!("{}{vault}", shop_table(&remote)));
@@ -249,7 +249,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     let gateway = home.serve().await;
     for client_era in Era::each() {
         let client = gateway.visitor("/mcp", client_era).connect().await;
-        let line = found(
+        let line = find_line(
             &client,
             "return everything that came with the call",
             "vault__echo_params",
@@ -273,7 +273,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
             "{told}"
         );
         assert!(
-            !found(&client, "order", "shop__find_order")
+            !find_line(&client, "order", "shop__find_order")
                 .await
                 .contains("missing variable")
         );
@@ -283,7 +283,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     home.export("VAULT_TOKEN", "s3cret");
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp", Era::Modern).connect().await;
-    let line = found(
+    let line = find_line(
         &client,
         "return everything that came with the call",
         "vault__echo_params",
@@ -311,7 +311,7 @@ async fn the_tools_of_a_server_that_changed_are_found_as_they_are_now() {
     super::call_api(&client, "good__change_tools", &json!({}))
         .await
         .text();
-    found(&client, "was added later", "good__added_1").await;
+    find_line(&client, "was added later", "good__added_1").await;
     until("the new tool is described", async || {
         let told = discover(&client, &json!({ "tool": "good__added_1" }))
             .await
@@ -340,9 +340,9 @@ async fn a_find_describe_call_session_needs_nothing_but_what_it_was_told() {
             .connect()
             .await,
     );
-    settled(&house.gateway).await;
+    wait_until_indexed(&house.gateway).await;
     for client in clients {
-        let line = found(&client, "place an order", "shop__create_order").await;
+        let line = find_line(&client, "place an order", "shop__create_order").await;
         let name = line.split('(').next().unwrap();
         let definition = discover(&client, &json!({ "tool": name })).await.text();
         let definition: Value = serde_json::from_str(&definition).unwrap();
@@ -363,7 +363,7 @@ async fn a_find_describe_call_session_needs_nothing_but_what_it_was_told() {
 
 #[tokio::test]
 async fn a_search_in_the_first_moment_waits_for_what_is_known_and_names_whom_it_waits_for() {
-    let hung = Testbed::named("hung").era("legacy").manner("hang").table();
+    let hung = Testbed::new("hung").era("legacy").manner("hang").table();
     let home = Home::new(&hung);
     let gateway = home.serve().await;
     for client_era in Era::each() {
@@ -372,7 +372,7 @@ async fn a_search_in_the_first_moment_waits_for_what_is_known_and_names_whom_it_
         assert!(text.contains("still being listed: hung"), "{text}");
     }
     gateway.stop().await;
-    home.configure(&Testbed::named("good").table());
+    home.configure(&Testbed::new("good").table());
     assert_eq!(home.kitbag(&["servers", "test"]).await.code, Some(0));
     for client_era in Era::each() {
         let client = Client::stdio_on(&home, client_era, "search")

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{House, SEARCH, TOOLS_CHANGED, goods, key, search, settled, shop, shop_table};
+use super::{
+    House, SEARCH, TOOLS_CHANGED, goods, key, search, shop, shop_table, wait_until_indexed,
+};
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 /// The description of the search tool, as listed.
@@ -12,7 +14,7 @@ async fn description(client: &Client, tool: &str) -> String {
     found.unwrap()["description"].as_str().unwrap().to_owned()
 }
 
-async fn said(gateway: &Gateway, path: &str, tool: &str) -> String {
+async fn read_description(gateway: &Gateway, path: &str, tool: &str) -> String {
     let client = gateway.visitor(path, Era::Legacy).connect().await;
     description(&client, tool).await
 }
@@ -22,21 +24,24 @@ async fn the_search_says_what_stands_behind_it_in_the_same_bytes_until_that_chan
     let home = Home::new("");
     let remote = shop(&home, &goods()).await;
     let narrow = home.key("narrow").await;
-    let (good, shop) = (Testbed::named("good").table(), shop_table(&remote));
+    let (good, shop) = (Testbed::new("good").table(), shop_table(&remote));
     let broken = "[servers.broken]\ncommand = \"/nowhere/at/all\"\n";
     let rules = "[tenants.narrow]\nallow_tools = [\"shop/*\"]\n";
     home.configure(&format!("{good}{shop}{broken}{rules}"));
     let gateway = home.serve().await;
-    settled(&gateway).await;
+    wait_until_indexed(&gateway).await;
 
-    let first = said(&gateway, "/mcp/search", SEARCH).await;
+    let first = read_description(&gateway, "/mcp/search", SEARCH).await;
     let guide = first.split_once("themselves: ").unwrap().1;
     assert!(guide.contains("good: tests: every tool does"), "{guide}");
     assert!(guide.contains("shop: order"), "{guide}");
     assert!(!guide.contains("broken"), "it cannot be started: {guide}");
-    let code = said(&gateway, "/mcp/code", "run_intent").await;
+    let code = read_description(&gateway, "/mcp/code", "run_intent").await;
     assert!(code.ends_with("Behind it: good; shop."), "{code}");
-    assert_eq!(said(&gateway, "/mcp/adaptive", SEARCH).await, first);
+    assert_eq!(
+        read_description(&gateway, "/mcp/adaptive", SEARCH).await,
+        first
+    );
     let tenant = gateway.visitor("/mcp", Era::Modern).key(&narrow);
     let narrowed = description(&tenant.connect().await, SEARCH).await;
     assert!(
@@ -51,7 +56,10 @@ async fn the_search_says_what_stands_behind_it_in_the_same_bytes_until_that_chan
     gateway.stop().await;
     home.configure(&format!("{shop}{good}{broken}{rules}"));
     let gateway = home.serve().await;
-    assert_eq!(said(&gateway, "/mcp/search", SEARCH).await, first);
+    assert_eq!(
+        read_description(&gateway, "/mcp/search", SEARCH).await,
+        first
+    );
 
     let client = gateway.visitor("/mcp/search", Era::Legacy).connect().await;
     let mut heard = client.listen().await;
@@ -90,7 +98,7 @@ async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_
         "a key hears nothing of rules: {told}"
     );
 
-    let answer = retrieved(&house.gateway, "look an order up", "destructive").await;
+    let answer = retrieve_answer(&house.gateway, "look an order up", "destructive").await;
     assert!(
         answer["withheld"]["filter"].as_u64().unwrap() > 0,
         "{answer:#}"
@@ -110,7 +118,7 @@ async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_
 }
 
 /// The answer to a query among tools of one class, once every tool is indexed.
-async fn retrieved(gateway: &Gateway, intent: &str, class: &str) -> Value {
+async fn retrieve_answer(gateway: &Gateway, intent: &str, class: &str) -> Value {
     let request = json!({ "intent": intent, "write_class": [class] });
     until("the filter withholds a tool", async || {
         let post = reqwest::Client::new().post(format!("{}/v1/retrieve", gateway.base));

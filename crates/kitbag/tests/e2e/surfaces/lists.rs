@@ -118,7 +118,7 @@ async fn surface(client: &Client) -> &'static str {
 #[tokio::test]
 async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
     let (mut chosen, mut plain) = (String::new(), String::new());
-    let house = House::prepared("", async |home| {
+    let house = House::with_home("", async |home| {
         let (id, token) = key(home, "acme").await;
         chosen = token;
         plain = key(home, "acme").await.1;
@@ -137,7 +137,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
             ("/mcp/all", Some(&chosen), "zed", "all"),
             ("/mcp/code", Some(&chosen), "claude-code", "code"),
         ] {
-            let visitor = house.gateway.visitor(path, era).called(name);
+            let visitor = house.gateway.visitor(path, era).named(name);
             let visitor = token.into_iter().fold(visitor, |it, token| it.key(token));
             assert_eq!(
                 surface(&visitor.connect().await).await,
@@ -145,7 +145,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
                 "{path} {token:?} {name}"
             );
         }
-        let nowhere = house.gateway.visitor("/mcp/serch", era).unannounced();
+        let nowhere = house.gateway.visitor("/mcp/serch", era).without_handshake();
         let reply = nowhere.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 404);
         assert!(
@@ -160,7 +160,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
 async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none() {
     let gateway = Gateway::with(&format!(
         "[surfaces]\ndefault = \"adaptive\"\n{}",
-        Testbed::named("good").table()
+        Testbed::new("good").table()
     ))
     .await;
     gateway.client(Era::Modern).await.knows("good__echo").await;

@@ -136,7 +136,7 @@ async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
 #[tokio::test]
 async fn a_kept_result_is_for_the_key_that_got_it_alone() {
     let mut tokens = [const { String::new() }; 3];
-    let house = House::prepared("[surfaces]\nresult_tokens = 500\n", async |home| {
+    let house = House::with_home("[surfaces]\nresult_tokens = 500\n", async |home| {
         tokens = [
             key(home, "acme").await.1,
             key(home, "acme").await.1,

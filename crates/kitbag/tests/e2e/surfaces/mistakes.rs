@@ -168,7 +168,7 @@ fn no_names_of_ours(told: &str) {
 #[tokio::test]
 async fn an_always_on_tool_asked_for_through_another_is_run_where_it_only_looks() {
     let house = House::new().await;
-    super::answers::embedded(&house.gateway).await;
+    super::answers::wait_until_embedded(&house.gateway).await;
     for client in house.clients("search").await {
         let query = json!({ "query": "place an order for a customer" });
         let direct = client.call(SEARCH, &query).await.text();

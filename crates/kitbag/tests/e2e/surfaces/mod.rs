@@ -61,21 +61,21 @@ impl House {
 
     /// With extra tables in the configuration.
     async fn with(config: &str) -> Self {
-        Self::prepared(config, async |_| String::new()).await
+        Self::with_home(config, async |_| String::new()).await
     }
 
     /// With tables that need an existing home, such as tables about keys.
-    async fn prepared(config: &str, more: impl AsyncFnOnce(&Arc<Home>) -> String) -> Self {
+    async fn with_home(config: &str, more: impl AsyncFnOnce(&Arc<Home>) -> String) -> Self {
         let home = Home::new("");
         let shop = shop(&home, &goods()).await;
-        let good = Testbed::named("good")
+        let good = Testbed::new("good")
             .manner("change-tools")
             .data_dir(&home.path("good"))
             .table();
         let more = more(&home).await;
         home.configure(&format!("{good}{}{config}{more}", shop_table(&shop)));
         let gateway = home.serve().await;
-        settled(&gateway).await;
+        wait_until_indexed(&gateway).await;
         Self {
             gateway,
             _shop: shop,
@@ -113,7 +113,7 @@ impl House {
 }
 
 /// Waits until every server is listed and every tool can be found.
-async fn settled(gateway: &Gateway) {
+async fn wait_until_indexed(gateway: &Gateway) {
     until("every server is listed", async || {
         gateway
             .log()
@@ -122,7 +122,7 @@ async fn settled(gateway: &Gateway) {
     })
     .await;
     let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
-    found(&client, "order", "shop__find_order").await;
+    find_line(&client, "order", "shop__find_order").await;
 }
 
 fn goods() -> Vec<Value> {
@@ -212,7 +212,7 @@ async fn search(client: &Client, query: &str) -> String {
 }
 
 /// Waits until a search returns a line about the tool, and returns it.
-async fn found(client: &Client, query: &str, tool: &str) -> String {
+async fn find_line(client: &Client, query: &str, tool: &str) -> String {
     until(&format!("{query} leads to {tool}"), async || {
         let text = search(client, query).await;
         // A copy of a tool shares the line of the first.

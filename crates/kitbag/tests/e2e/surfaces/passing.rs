@@ -14,7 +14,7 @@ async fn client(world: &World, client_era: Era, prepare: impl Fn(Visitor) -> Vis
         .connect()
         .await;
     for server in &SERVERS {
-        super::found(
+        super::find_line(
             &client,
             "return everything that came with the call",
             &format!("{}__echo_params", server.name),
@@ -24,8 +24,8 @@ async fn client(world: &World, client_era: Era, prepare: impl Fn(Visitor) -> Vis
     client
 }
 
-fn obliging(visitor: Visitor) -> Visitor {
-    visitor.answering(|method, _| match method {
+fn answer_everything(visitor: Visitor) -> Visitor {
+    visitor.answer_with(|method, _| match method {
         "sampling/createMessage" => json!({
             "role": "assistant",
             "content": { "type": "text", "text": "sampled" },
@@ -43,10 +43,10 @@ fn obliging(visitor: Visitor) -> Visitor {
 async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
     let world = World::new().await;
     for client_era in Era::each() {
-        let client = client(&world, client_era, obliging).await;
+        let client = client(&world, client_era, answer_everything).await;
         let mut clients = vec![client];
         clients.push(
-            obliging(Client::stdio_on(world.home(), client_era, "search"))
+            answer_everything(Client::stdio_on(world.home(), client_era, "search"))
                 .connect()
                 .await,
         );
@@ -81,8 +81,8 @@ async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
 async fn in_a_batch_a_legacy_client_is_asked_and_a_modern_model_told_to_call_alone() {
     let world = World::new().await;
     let (modern, legacy) = (
-        client(&world, Era::Modern, obliging).await,
-        client(&world, Era::Legacy, obliging).await,
+        client(&world, Era::Modern, answer_everything).await,
+        client(&world, Era::Legacy, answer_everything).await,
     );
     for (server, other) in SERVERS.iter().zip(SERVERS.iter().rev()) {
         let asking = format!("{}__test_elicitation", server.name);

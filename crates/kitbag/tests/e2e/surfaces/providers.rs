@@ -89,10 +89,14 @@ async fn an_api_is_called_with_its_secret_and_answers_as_it_does() {
             .tool_error();
         assert!(missing.contains("HTTP 404"), "{missing}");
     }
-    for seen in api.seen() {
+    for seen in api.requests() {
         assert_eq!(seen.headers["authorization"], format!("Bearer {SECRET}"));
     }
-    assert!(api.seen().iter().any(|seen| seen.body == r#"{"n":1.5}"#));
+    assert!(
+        api.requests()
+            .iter()
+            .any(|seen| seen.body == r#"{"n":1.5}"#)
+    );
     assert!(!gateway.log().contains(SECRET));
 }
 
@@ -135,7 +139,7 @@ async fn what_an_api_may_not_be_asked_is_refused_before_anything_is_sent() {
             "it says what to change: {told}"
         );
     }
-    assert!(api.seen().is_empty(), "{:?}", api.seen());
+    assert!(api.requests().is_empty(), "{:?}", api.requests());
 }
 
 #[tokio::test]
@@ -160,8 +164,8 @@ async fn a_redirect_leads_to_no_place_that_may_not_be_called() {
         let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
         body(&client.call(CALL, &asked).await);
     }
-    assert!(!elsewhere.seen().is_empty());
-    for seen in elsewhere.seen() {
+    assert!(!elsewhere.requests().is_empty());
+    for seen in elsewhere.requests() {
         assert!(
             !seen.headers.contains_key("authorization"),
             "the secret stays at home"
@@ -218,7 +222,7 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
         );
     }
     assert!(
-        api.seen()
+        api.requests()
             .iter()
             .all(|seen| seen.method == "GET" && seen.uri.path() == "/v1/items")
     );
@@ -265,7 +269,7 @@ async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_ba
         }
     }
     let paths: Vec<_> = api
-        .seen()
+        .requests()
         .iter()
         .map(|seen| seen.uri.path().to_owned())
         .collect();
@@ -318,5 +322,5 @@ async fn a_secret_that_is_missing_is_named_and_never_guessed() {
             "{told}"
         );
     }
-    assert!(api.seen().is_empty());
+    assert!(api.requests().is_empty());
 }

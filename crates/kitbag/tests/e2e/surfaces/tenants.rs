@@ -17,7 +17,7 @@ const HIDDEN: [&str; 4] = ["create_order", "find_order", "delete_order", "good__
 
 async fn house() -> (House, String) {
     let mut token = String::new();
-    let house = House::prepared(RULES, async |home| {
+    let house = House::with_home(RULES, async |home| {
         token = key(home, "acme").await.1;
         String::new()
     })
@@ -114,7 +114,7 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
                 .gateway
                 .visitor(path, era)
                 .key(&token)
-                .called("auditor")
+                .named("auditor")
                 .connect()
                 .await;
             for told in attempts(&client, "shop__create_order").await {

@@ -43,7 +43,7 @@ async fn a_tool_added_by_a_child_is_listed_and_announced() {
     for era in ERAS {
         check(
             &Gateway::with(
-                &Testbed::named("growing")
+                &Testbed::new("growing")
                     .era(era)
                     .manner("change-tools")
                     .table(),
@@ -66,7 +66,7 @@ async fn a_tool_added_by_a_remote_server_is_listed_and_announced() {
 
 #[tokio::test]
 async fn a_client_that_is_there_before_the_servers_is_told_when_they_are_ready() {
-    let gateway = Gateway::with(&Testbed::named("late").manner("slow-start").table()).await;
+    let gateway = Gateway::with(&Testbed::new("late").manner("slow-start").table()).await;
     for client_era in Era::each() {
         let client = gateway.client(client_era).await;
         if client.tool_names().await.is_empty() {

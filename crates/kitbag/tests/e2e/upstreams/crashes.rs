@@ -38,7 +38,7 @@ async fn check(table: &str, expected: &[&str]) {
 #[tokio::test]
 async fn a_crash_at_start_is_told_with_the_last_words_and_the_remedy() {
     let last_words = "Error: API_KEY environment variable is required";
-    let table = Testbed::named("bad").manner("crash-at-start").table();
+    let table = Testbed::new("bad").manner("crash-at-start").table();
     check(
         &table,
         &[
@@ -62,7 +62,7 @@ async fn a_missing_program_is_named() {
 
 #[tokio::test]
 async fn a_missing_variable_is_named() {
-    let table = Testbed::named("bad")
+    let table = Testbed::new("bad")
         .with("env = { TOKEN = \"${E2E_NOT_SET}\" }")
         .table();
     check(&table, &["`bad` needs a variable", "export E2E_NOT_SET="]).await;
@@ -79,7 +79,7 @@ async fn a_program_that_ends_without_a_word_is_told_as_such() {
 
 #[tokio::test]
 async fn the_log_of_a_crashed_server_is_kept() {
-    let home = Home::new(&Testbed::named("bad").manner("crash-at-start").table());
+    let home = Home::new(&Testbed::new("bad").manner("crash-at-start").table());
     let gateway = home.serve().await;
     until("the gateway's own log says that it failed", async || {
         gateway
@@ -102,7 +102,7 @@ async fn the_log_of_a_crashed_server_is_kept() {
 #[tokio::test]
 async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
     for era in ERAS {
-        let gateway = Gateway::with(&Testbed::named("frail").era(era).table()).await;
+        let gateway = Gateway::with(&Testbed::new("frail").era(era).table()).await;
         let client = gateway.client(Era::Modern).await;
         client.knows("frail__crash").await;
         let slow = call_with_progress("frail__slow", &json!({ "ms": 20_000, "steps": 200 }));
@@ -133,7 +133,7 @@ async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
 
 #[tokio::test]
 async fn what_killed_a_server_in_a_call_is_told_with_what_helps() {
-    let gateway = Gateway::with(&Testbed::named("frail").table()).await;
+    let gateway = Gateway::with(&Testbed::new("frail").table()).await;
     let client = gateway.client(Era::Modern).await;
     client.knows("frail__crash").await;
     for (words, help) in [
@@ -162,7 +162,7 @@ async fn what_killed_a_server_in_a_call_is_told_with_what_helps() {
 async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
     let home = Home::new("");
     let cured = home.path("cured");
-    let command = Testbed::named("ill").line();
+    let command = Testbed::new("ill").line();
     let script = format!(
         "echo >>starts\ntest -e cured || {{ echo 'still ill' >&2; exit 7; }}\nexec {command}\n"
     );
@@ -222,7 +222,7 @@ async fn check_mistake(home: &Arc<Home>, mistake: &str) -> (Gateway, Client) {
 
 #[tokio::test]
 async fn a_secret_that_is_missing_is_not_counted_as_failures_and_helps_at_once_when_it_is_there() {
-    let table = Testbed::named("bad").with("env = { TOKEN = \"${secret:E2E_LATER}\" }");
+    let table = Testbed::new("bad").with("env = { TOKEN = \"${secret:E2E_LATER}\" }");
     let home = Home::new(&table.table());
     let (_gateway, client) = check_mistake(&home, "`bad` needs a variable").await;
     let value = home.path("value");
@@ -243,7 +243,7 @@ async fn a_program_that_is_missing_is_not_counted_as_failures_and_works_once_it_
     let program = home.path("later.sh");
     home.configure(&command_table("bad", program.to_str().unwrap(), &[], ""));
     let (_gateway, client) = check_mistake(&home, "`bad` could not be launched").await;
-    let script = format!("#!/bin/sh\nexec {}\n", Testbed::named("bad").line());
+    let script = format!("#!/bin/sh\nexec {}\n", Testbed::new("bad").line());
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     client.call("bad__echo", &json!({})).await.text();

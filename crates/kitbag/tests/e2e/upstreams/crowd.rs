@@ -12,12 +12,10 @@ use kitbag_testkit::processes::find_by_command_line;
 
 #[tokio::test]
 async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others_do() {
-    let mut config = broken();
+    let mut config = broken_servers();
     for number in 1..=GOOD {
         let era = ["legacy", "modern", "dual"][number % 3];
-        config += &Testbed::named(&format!("good-{number:02}"))
-            .era(era)
-            .table();
+        config += &Testbed::new(&format!("good-{number:02}")).era(era).table();
     }
     let gateway = Gateway::with(&config).await;
     let client = gateway.client(Era::Legacy).await;
@@ -56,7 +54,7 @@ async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running(
     let home = Home::new("");
     let trace = home.path("trace");
     let table = |number: usize| {
-        Testbed::named(&format!("idle-{number:02}"))
+        Testbed::new(&format!("idle-{number:02}"))
             .data_dir(&trace)
             .table()
     };
@@ -91,7 +89,7 @@ async fn a_server_that_is_watched_or_used_goes_on_running_and_announcing_after_i
     let home = Home::new("");
     let trace = home.path("trace");
     home.configure(
-        &Testbed::named("seen")
+        &Testbed::new("seen")
             .manner("change-tools")
             .data_dir(&trace)
             .table(),
@@ -121,15 +119,15 @@ async fn a_server_that_is_watched_or_used_goes_on_running_and_announcing_after_i
 const GOOD: usize = 40;
 
 /// Ten servers that never start, each for a reason seen in practice. Their names sort first.
-fn broken() -> String {
+fn broken_servers() -> String {
     let mut config = String::new();
     for number in 1..=4 {
-        config += &Testbed::named(&format!("a-mute-{number}"))
+        config += &Testbed::new(&format!("a-mute-{number}"))
             .manner("hang")
             .table();
     }
-    config += &Testbed::named("b-crash").manner("crash-at-start").table();
-    config += &Testbed::named("c-variable")
+    config += &Testbed::new("b-crash").manner("crash-at-start").table();
+    config += &Testbed::new("c-variable")
         .with("env = { KEY = \"${E2E_NOT_SET}\" }")
         .table();
     config += &command_table("d-missing", "no-such-program-anywhere", &[], "");

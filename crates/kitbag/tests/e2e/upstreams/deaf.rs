@@ -17,7 +17,7 @@ const DEAF: &str = "`mute` does not answer at all (no reply to a ping either)";
 fn home_with(era: &str, misbehave: impl FnOnce(Testbed) -> Testbed) -> (Arc<Home>, String) {
     let home = Home::new("");
     let trace = home.path("trace");
-    let testbed = Testbed::named("mute").era(era).data_dir(&trace).with(SHORT);
+    let testbed = Testbed::new("mute").era(era).data_dir(&trace).with(SHORT);
     home.configure(&misbehave(testbed).table());
     (home, trace.to_str().unwrap().to_owned())
 }

@@ -10,7 +10,7 @@ use crate::harness::{Client, Era, Gateway, Testbed, until};
 const ALLOWANCE: u64 = 64 << 20;
 
 fn neighbour() -> String {
-    Testbed::named("good").table()
+    Testbed::new("good").table()
 }
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn a_server_that_pings_and_never_reads_is_ended_and_costs_its_neighbours_n
     answers_at_once(&calm.client(Era::Legacy).await).await;
     let usual = calm.peak_memory();
 
-    let evil = Testbed::named("evil")
+    let evil = Testbed::new("evil")
         .era("legacy")
         .manner("flood-pings")
         .table();

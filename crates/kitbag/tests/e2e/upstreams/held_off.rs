@@ -43,17 +43,17 @@ impl Queue {
         fs::write(self.trace.join("hold-off"), how).unwrap();
     }
 
-    fn welcome(&self) {
+    fn accept_again(&self) {
         fs::remove_file(self.trace.join("hold-off")).unwrap();
     }
 
     /// The number of requests that the server has rejected so far.
-    fn turned_away(&self) -> usize {
+    fn rejected_count(&self) -> usize {
         let events = fs::read_to_string(Path::new(&self.trace).join("events.log"));
         events.unwrap_or_default().matches("held off").count()
     }
 
-    async fn refused(&self) -> String {
+    async fn call_error(&self) -> String {
         self.client.call("far__echo", &json!({})).await.tool_error()
     }
 
@@ -69,7 +69,7 @@ async fn a_server_that_asks_for_a_wait_gets_no_request_until_then_and_callers_re
         for status in [429, 503] {
             let queue = Queue::before(era).await;
             queue.hold_off(&format!("{status} 300"));
-            let told = queue.refused().await;
+            let told = queue.call_error().await;
             let words = format!(
                 "`far` answered HTTP {status}: the quota is used up; it accepts no requests for another 5 min"
             );
@@ -77,15 +77,15 @@ async fn a_server_that_asks_for_a_wait_gets_no_request_until_then_and_callers_re
                 told.contains(&words) && told.contains("What to do: call again in 5 min"),
                 "{era}: {told}"
             );
-            let before = queue.turned_away();
-            let calls = (0..50).map(|_| queue.refused());
+            let before = queue.rejected_count();
+            let calls = (0..50).map(|_| queue.call_error());
             for told in futures::future::join_all(calls).await {
                 assert!(
                     told.contains("it accepts no requests for another"),
                     "{era}: {told}"
                 );
             }
-            assert_eq!(queue.turned_away(), before, "{era}");
+            assert_eq!(queue.rejected_count(), before, "{era}");
         }
     }
 }
@@ -95,15 +95,15 @@ async fn after_the_wait_or_a_restart_by_hand_the_server_is_asked_again() {
     for era in ERAS {
         let queue = Queue::before(era).await;
         queue.hold_off("429 1");
-        queue.refused().await;
-        queue.welcome();
+        queue.call_error().await;
+        queue.accept_again();
         until("the wait is over", async || {
             queue.is_served().await.then_some(())
         })
         .await;
         queue.hold_off("429 3000");
-        queue.refused().await;
-        queue.welcome();
+        queue.call_error().await;
+        queue.accept_again();
         assert!(!queue.is_served().await, "the wait goes on");
         let restarted = queue.home.kitbag(&["servers", "restart", "far"]).await;
         assert_eq!(restarted.code, Some(0), "{}", restarted.stderr);
@@ -117,13 +117,13 @@ async fn a_wait_that_a_server_asks_for_at_the_greeting_is_no_failure_to_be_count
     queue.hold_off("503 300");
     let restarted = queue.home.kitbag(&["servers", "restart", "far"]).await;
     assert_eq!(restarted.code, Some(1), "{}", restarted.stdout);
-    let before = queue.turned_away();
+    let before = queue.rejected_count();
     for _ in 0..5 {
-        let told = queue.refused().await;
+        let told = queue.call_error().await;
         assert!(
             told.contains("it accepts no requests for another") && !told.contains("in a row"),
             "{told}"
         );
     }
-    assert_eq!(queue.turned_away(), before);
+    assert_eq!(queue.rejected_count(), before);
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ERAS;
 use crate::harness::testbed::command_table;
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
-use kitbag_testkit::processes::{alive, running};
+use kitbag_testkit::processes::{alive, find_by_command_line};
 
 #[tokio::test]
 async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_first_call() {
@@ -45,7 +45,7 @@ async fn a_server_that_would_hang_is_listed_from_the_store() {
         &["server.sh".to_owned()],
         &settings,
     ));
-    fs::write(&script, format!("exec {}", Testbed::named("moody").line())).unwrap();
+    fs::write(&script, format!("exec {}", Testbed::new("moody").line())).unwrap();
     listed_once(&home, "moody__echo").await;
 
     fs::write(&script, "sleep 600").unwrap();
@@ -85,7 +85,7 @@ async fn a_server_without_calls_is_stopped_and_started_again_by_the_next_call() 
         let (home, trace) = home_with("rare", |it| it.era(era).with("idle_timeout = \"1s\""));
         let gateway = home.serve().await;
         let client = gateway.client(Era::Legacy).await;
-        used(&client, "rare__echo").await;
+        use_tool(&client, "rare__echo").await;
         until(&format!("the {era} server is stopped"), async || {
             find_by_command_line(&trace).is_empty().then_some(())
         })
@@ -118,10 +118,10 @@ async fn ends_without_trace(misbehaviours: &[&str]) {
             .fold(it, |it, misbehaviour| it.manner(misbehaviour))
     });
     let gateway = home.serve().await;
-    used(&gateway.client(Era::Legacy).await, "sticky__echo").await;
+    use_tool(&gateway.client(Era::Legacy).await, "sticky__echo").await;
     let mut left = find_by_command_line(&trace);
     assert_eq!(left.len(), 1);
-    left.extend(detached(&trace));
+    left.extend(detached_pid(&trace));
     assert!(gateway.stop().await.success());
     left.retain(|pid| alive(*pid));
     assert!(left.is_empty(), "{misbehaviours:?} left {left:?}");
@@ -148,8 +148,8 @@ async fn a_process_that_a_server_detached_ends_with_the_server() {
         it.manner("detach").with("idle_timeout = \"1s\"")
     });
     let gateway = home.serve().await;
-    used(&gateway.client(Era::Legacy).await, "loose__echo").await;
-    let sidecar = detached(&trace).expect("the server has started one");
+    use_tool(&gateway.client(Era::Legacy).await, "loose__echo").await;
+    let sidecar = detached_pid(&trace).expect("the server has started one");
     assert!(alive(sidecar));
     until("the server is stopped", async || {
         find_by_command_line(&trace).is_empty().then_some(())
@@ -166,8 +166,8 @@ async fn a_process_that_a_server_detached_ends_when_the_server_crashes() {
     let (home, trace) = home_with("frail", |it| it.manner("detach"));
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
-    used(&client, "frail__echo").await;
-    let sidecar = detached(&trace).expect("the server has started one");
+    use_tool(&client, "frail__echo").await;
+    let sidecar = detached_pid(&trace).expect("the server has started one");
     client.call("frail__crash", &json!({})).await.tool_error();
     until("the sidecar is gone", async || {
         (!alive(sidecar)).then_some(())
@@ -184,7 +184,7 @@ async fn a_server_still_starting_ends_with_the_gateway() {
             .manner("ignore-term")
     });
     let gateway = home.serve().await;
-    let sidecar = until("it is being started", async || detached(&trace)).await;
+    let sidecar = until("it is being started", async || detached_pid(&trace)).await;
     let mut left = find_by_command_line(&trace);
     left.push(sidecar);
     assert!(gateway.stop().await.success());
@@ -200,9 +200,9 @@ async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
             .manner("ignore-term")
     });
     let gateway = home.serve().await;
-    used(&gateway.client(Era::Legacy).await, "orphan__echo").await;
+    use_tool(&gateway.client(Era::Legacy).await, "orphan__echo").await;
     let mut left = find_by_command_line(&trace);
-    left.extend(detached(&trace));
+    left.extend(detached_pid(&trace));
     assert_eq!(left.len(), 2);
     gateway.kill().await;
 
@@ -220,7 +220,7 @@ async fn a_stdio_gateway_ends_with_its_client_and_takes_its_servers_along() {
     client.knows("child__echo").await;
     client.call("child__echo", &json!({})).await.text();
     let mut left = find_by_command_line(&trace);
-    left.extend(detached(&trace));
+    left.extend(detached_pid(&trace));
     assert_eq!(left.len(), 2);
     assert!(client.pipe().close().is_some_and(|status| status.success()));
     left.retain(|pid| alive(*pid));
@@ -231,7 +231,7 @@ async fn a_stdio_gateway_ends_with_its_client_and_takes_its_servers_along() {
 async fn a_server_sees_only_harmless_variables_and_those_it_was_given() {
     let home = Home::new("");
     let given = "env = { GIVEN = \"plain\", PASSED = \"${E2E_SOURCE}\" }";
-    home.configure(&Testbed::named("curious").with(given).table());
+    home.configure(&Testbed::new("curious").with(given).table());
     home.export("E2E_SOURCE", "from outside");
     home.export("AWS_SECRET_ACCESS_KEY", "not for you");
     home.export("LANG", "C.UTF-8");
@@ -252,12 +252,12 @@ async fn a_server_sees_only_harmless_variables_and_those_it_was_given() {
 fn home_with(name: &str, misbehave: impl FnOnce(Testbed) -> Testbed) -> (Arc<Home>, String) {
     let home = Home::new("");
     let trace = home.path("trace");
-    home.configure(&misbehave(Testbed::named(name).data_dir(&trace)).table());
+    home.configure(&misbehave(Testbed::new(name).data_dir(&trace)).table());
     (home, trace.to_str().unwrap().to_owned())
 }
 
 /// Calls a tool as soon as it is known, so that its server runs.
-async fn used(client: &Client, tool: &str) {
+async fn use_tool(client: &Client, tool: &str) {
     client.knows(tool).await;
     assert_eq!(client.call(tool, &json!({})).await.text(), "{}");
 }
@@ -269,7 +269,7 @@ async fn listed_once(home: &Arc<Home>, tool: &str) {
     assert!(gateway.stop().await.success());
 }
 
-fn detached(trace: &str) -> Option<u32> {
+fn detached_pid(trace: &str) -> Option<u32> {
     fs::read_to_string(Path::new(trace).join("detached.pid"))
         .ok()?
         .trim()

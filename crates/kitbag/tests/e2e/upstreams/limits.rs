@@ -11,7 +11,7 @@ use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
 #[tokio::test]
 async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
     let settings = "max_concurrent = 1\nmax_queued = 1";
-    let gateway = Gateway::with(&Testbed::named("small").with(settings).table()).await;
+    let gateway = Gateway::with(&Testbed::new("small").with(settings).table()).await;
     let client = gateway.client(Era::Modern).await;
     client.knows("small__slow").await;
     // Long enough for all three to arrive while the first one runs.
@@ -37,7 +37,7 @@ async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
 
 #[tokio::test]
 async fn calls_within_the_limit_run_side_by_side() {
-    let gateway = Gateway::with(&Testbed::named("wide").table()).await;
+    let gateway = Gateway::with(&Testbed::new("wide").table()).await;
     let client = gateway.client(Era::Legacy).await;
     client.knows("wide__slow").await;
     let arguments = json!({ "ms": 3000 });
@@ -59,7 +59,7 @@ async fn calls_within_the_limit_run_side_by_side() {
 #[tokio::test]
 async fn progress_keeps_a_long_call_alive() {
     for era in ERAS {
-        let gateway = Gateway::with(&Testbed::named("slow").era(era).with(LENIENT).table()).await;
+        let gateway = Gateway::with(&Testbed::new("slow").era(era).with(LENIENT).table()).await;
         let calls = Era::BOTH.map(async |client_era| {
             let client = gateway.client(client_era).await;
             client.knows("slow__slow").await;
@@ -82,7 +82,7 @@ async fn a_silent_call_is_given_up_and_the_server_is_told() {
         let home = Home::new("");
         let trace = home.path("trace");
         home.configure(
-            &Testbed::named("slow")
+            &Testbed::new("slow")
                 .era(era)
                 .data_dir(&trace)
                 .with(SHORT)
@@ -116,7 +116,7 @@ async fn a_silent_call_is_given_up_and_the_server_is_told() {
 #[tokio::test]
 async fn progress_cannot_stretch_a_call_beyond_its_deadline() {
     let settings = "call_timeout = \"1s\"\ncall_deadline = \"2s\"";
-    let gateway = Gateway::with(&Testbed::named("slow").with(settings).table()).await;
+    let gateway = Gateway::with(&Testbed::new("slow").with(settings).table()).await;
     let client = gateway.client(Era::Legacy).await;
     client.knows("slow__slow").await;
     let started = Instant::now();
@@ -133,7 +133,7 @@ async fn progress_cannot_stretch_a_call_beyond_its_deadline() {
 #[tokio::test]
 async fn an_answer_beyond_the_limit_is_refused_and_the_next_one_is_not() {
     for era in ERAS {
-        let child = Testbed::named("chatty").era(era).with(SMALL).table();
+        let child = Testbed::new("chatty").era(era).with(SMALL).table();
         let remote = Remote::http(&["--era", era]).await;
         let gateway = Gateway::with(&(child + &remote.table("far", SMALL))).await;
         let client = gateway.client(Era::Modern).await;

@@ -3,15 +3,14 @@
 use serde_json::json;
 
 use super::ERAS;
-use crate::harness::testbed::printed;
+use crate::harness::testbed::print_output;
 use crate::harness::{Client, Era, Gateway, Home, Testbed};
 
 /// The server offers the same tools as a well-behaved one, and answers a call.
 async fn survives(misbehaviour: &str, eras: &[&str]) {
     for era in eras {
-        let odd = Testbed::named("odd").era(era).manner(misbehaviour);
-        let gateway =
-            Gateway::with(&(odd.table() + &Testbed::named("good").era(era).table())).await;
+        let odd = Testbed::new("odd").era(era).manner(misbehaviour);
+        let gateway = Gateway::with(&(odd.table() + &Testbed::new("good").era(era).table())).await;
         let client = gateway.client(Era::Legacy).await;
         client.knows("good__echo").await;
         client.knows("odd__echo").await;
@@ -63,8 +62,8 @@ async fn a_server_silent_about_the_modern_probe_is_greeted_the_old_way() {
 #[tokio::test]
 async fn every_page_of_every_list_is_read() {
     for era in ERAS {
-        let paged = Testbed::named("paged").era(era).manner("paginate").table();
-        let gateway = Gateway::with(&(paged + &Testbed::named("whole").era(era).table())).await;
+        let paged = Testbed::new("paged").era(era).manner("paginate").table();
+        let gateway = Gateway::with(&(paged + &Testbed::new("whole").era(era).table())).await;
         let client = gateway.client(Era::Modern).await;
         client.knows("paged__echo").await;
         client.knows("whole__echo").await;
@@ -89,9 +88,8 @@ async fn every_page_of_every_list_is_read() {
 #[tokio::test]
 async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
     for era in ERAS {
-        let liar = Testbed::named("liar").era(era).manner("lie");
-        let gateway =
-            Gateway::with(&(liar.table() + &Testbed::named("good").era(era).table())).await;
+        let liar = Testbed::new("liar").era(era).manner("lie");
+        let gateway = Gateway::with(&(liar.table() + &Testbed::new("good").era(era).table())).await;
         let client = gateway.client(Era::Legacy).await;
         client.knows("liar__echo").await;
         client.knows("good__echo").await;
@@ -121,10 +119,10 @@ async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
 #[tokio::test]
 async fn a_slow_start_delays_neither_the_list_nor_other_servers() {
     let home = Home::new("");
-    let slow = Testbed::named("slow")
+    let slow = Testbed::new("slow")
         .manner("slow-start")
         .data_dir(&home.path("trace"));
-    home.configure(&(slow.table() + &Testbed::named("good").table()));
+    home.configure(&(slow.table() + &Testbed::new("good").table()));
     let gateway = home.serve().await;
     let client = gateway.client(Era::Legacy).await;
     client.tool_names().await;
@@ -143,11 +141,11 @@ async fn a_slow_start_delays_neither_the_list_nor_other_servers() {
 #[tokio::test]
 async fn a_server_that_answers_nothing_is_given_up_without_harm_to_others() {
     for era in ERAS {
-        let mute = Testbed::named("mute")
+        let mute = Testbed::new("mute")
             .era(era)
             .manner("hang")
             .with("start_timeout = \"1s\"");
-        let gateway = Gateway::with(&(mute.table() + &Testbed::named("good").table())).await;
+        let gateway = Gateway::with(&(mute.table() + &Testbed::new("good").table())).await;
         let client = gateway.client(Era::Modern).await;
         client.knows("good__echo").await;
         let told = client.call("mute__echo", &json!({})).await.tool_error();
@@ -162,10 +160,10 @@ async fn a_server_that_answers_nothing_is_given_up_without_harm_to_others() {
 
 #[tokio::test]
 async fn a_definition_that_makes_no_sense_arrives_letter_by_letter() {
-    let definition = printed(&["print-definition"]);
+    let definition = print_output(&["print-definition"]);
     assert!(definition.contains("#/properties/start"), "{definition}");
     for era in ERAS {
-        let gateway = Gateway::with(&Testbed::named("odd").era(era).table()).await;
+        let gateway = Gateway::with(&Testbed::new("odd").era(era).table()).await;
         for client_era in Era::each() {
             gateway
                 .client(client_era)

@@ -87,7 +87,7 @@ async fn a_server_that_is_down_is_named_and_comes_back_by_itself() {
     for kind in Kind::ALL {
         let remote = kind.start().await;
         let gateway =
-            Gateway::with(&(remote.table("far", "") + &Testbed::named("near").table())).await;
+            Gateway::with(&(remote.table("far", "") + &Testbed::new("near").table())).await;
         let client = gateway.client(Era::Modern).await;
         client.knows("far__echo").await;
         client.knows("near__echo").await;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 use kitbag_testkit::processes::{alive, find_by_command_line, terminate};
 
-fn detached(home: &Home) -> Option<u32> {
+fn detached_pid(home: &Home) -> Option<u32> {
     fs::read_to_string(home.path("trace").join("detached.pid"))
         .ok()?
         .trim()
@@ -20,7 +20,7 @@ fn detached(home: &Home) -> Option<u32> {
 /// A gateway whose server has left a process without parent and environment.
 async fn with_stray(settings: &str) -> (Gateway, u32) {
     let home = Home::new("");
-    let table = Testbed::named("loose")
+    let table = Testbed::new("loose")
         .manner("detach-bare")
         .data_dir(&home.path("trace"));
     home.configure(&table.with(settings).table());
@@ -28,7 +28,7 @@ async fn with_stray(settings: &str) -> (Gateway, u32) {
     let client = gateway.client(Era::Legacy).await;
     client.knows("loose__echo").await;
     client.call("loose__echo", &json!({})).await.text();
-    let stray = detached(&home).expect("the server has started one");
+    let stray = detached_pid(&home).expect("the server has started one");
     assert!(alive(stray), "it runs without its parent");
     (gateway, stray)
 }
@@ -120,11 +120,7 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
         return;
     }
     let inner = Home::new("");
-    inner.configure(
-        &Testbed::named("inner")
-            .data_dir(&inner.path("trace"))
-            .table(),
-    );
+    inner.configure(&Testbed::new("inner").data_dir(&inner.path("trace")).table());
     let contained = Contained::start(&inner);
     let client = Client::to(format!("{}/mcp/all", contained.base), Era::Legacy)
         .connect()
@@ -137,7 +133,7 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
 
     // Processes that a killed gateway has left on this side show once the sweep is over.
     let home = Home::new("");
-    let orphan = Testbed::named("orphan")
+    let orphan = Testbed::new("orphan")
         .manner("ignore-stdin-close")
         .data_dir(&home.path("trace"));
     home.configure(&orphan.table());

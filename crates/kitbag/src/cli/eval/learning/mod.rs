@@ -47,7 +47,7 @@ pub(super) struct Arguments {
     /// Share of uses of a wrong tool, for the second curve.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = parse_share)]
     wrong: f64,
-    /// Learn nothing from calls of tools that were not found, as without query text.
+    /// Learn nothing from calls of tools that the search did not return.
     #[arg(long)]
     found_only: bool,
     /// Number of random splits; the figures are averages.

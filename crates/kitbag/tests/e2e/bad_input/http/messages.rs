@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Expect, gateway, refused, still_works};
+use super::{Expect, gateway, rpc_error, still_works};
 use crate::bad_input::deep;
 use crate::harness::Era;
 
@@ -18,62 +18,62 @@ async fn a_body_that_is_no_message_is_refused_with_a_reason() {
     let cases: Vec<(Vec<u8>, Expect)> = [
         (
             r#"{"jsonrpc":"2.0","id":1,"#,
-            refused(400, -32700, "not valid JSON"),
+            rpc_error(400, -32700, "not valid JSON"),
         ),
-        ("", refused(400, -32700, "not valid JSON")),
-        ("hello", refused(400, -32700, "not valid JSON")),
-        ("\u{feff}{}", refused(400, -32700, "not valid JSON")),
-        ("42", refused(400, -32600, "JSON object")),
-        ("null", refused(400, -32600, "JSON object")),
+        ("", rpc_error(400, -32700, "not valid JSON")),
+        ("hello", rpc_error(400, -32700, "not valid JSON")),
+        ("\u{feff}{}", rpc_error(400, -32700, "not valid JSON")),
+        ("42", rpc_error(400, -32600, "JSON object")),
+        ("null", rpc_error(400, -32600, "JSON object")),
         (
             r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
-            refused(400, -32600, "batches"),
+            rpc_error(400, -32600, "batches"),
         ),
-        ("[]", refused(400, -32600, "batches")),
-        ("{}", refused(400, -32600, "`jsonrpc`")),
+        ("[]", rpc_error(400, -32600, "batches")),
+        ("{}", rpc_error(400, -32600, "`jsonrpc`")),
         (
             r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#,
-            refused(400, -32600, "`jsonrpc`").id(7),
+            rpc_error(400, -32600, "`jsonrpc`").id(7),
         ),
         (
             r#"{"jsonrpc":"2.0","id":"x","method":5}"#,
-            refused(400, -32600, "`method`").id("x"),
+            rpc_error(400, -32600, "`method`").id("x"),
         ),
         (
             r#"{"jsonrpc":"2.0","id":1}"#,
-            refused(400, -32600, "neither").id(1),
+            rpc_error(400, -32600, "neither").id(1),
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#,
-            refused(400, -32600, "`params`").id(1),
+            rpc_error(400, -32600, "`params`").id(1),
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}"#,
-            refused(400, -32600, "`params`").id(1),
+            rpc_error(400, -32600, "`params`").id(1),
         ),
         (
             r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
-            refused(400, -32600, "`id`"),
+            rpc_error(400, -32600, "`id`"),
         ),
         (
             r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
-            refused(400, -32600, "`id`"),
+            rpc_error(400, -32600, "`id`"),
         ),
         (
             r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
-            refused(400, -32600, "`id`"),
+            rpc_error(400, -32600, "`id`"),
         ),
         (
             r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
-            refused(400, -32600, "`id`"),
+            rpc_error(400, -32600, "`id`"),
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
-            refused(400, -32700, "duplicate"),
+            rpc_error(400, -32700, "duplicate"),
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
-            refused(400, -32600, "both").id(1),
+            rpc_error(400, -32600, "both").id(1),
         ),
     ]
     .into_iter()
@@ -81,21 +81,21 @@ async fn a_body_that_is_no_message_is_refused_with_a_reason() {
     .chain([
         (
             b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}".to_vec(),
-            refused(400, -32700, "not valid JSON"),
+            rpc_error(400, -32700, "not valid JSON"),
         ),
         (
             b"\xff\xfe\x00".to_vec(),
-            refused(400, -32700, "not valid JSON"),
+            rpc_error(400, -32700, "not valid JSON"),
         ),
         (
             "[".repeat(10_000).into(),
-            refused(400, -32700, "not valid JSON"),
+            rpc_error(400, -32700, "not valid JSON"),
         ),
         (
             r#"{"a":"#.repeat(10_000).into(),
-            refused(400, -32700, "not valid JSON"),
+            rpc_error(400, -32700, "not valid JSON"),
         ),
-        (deep().into(), refused(400, -32600, "batches")),
+        (deep().into(), rpc_error(400, -32600, "batches")),
     ])
     .collect();
     for (body, expect) in cases {

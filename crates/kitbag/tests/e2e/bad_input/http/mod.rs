@@ -23,7 +23,7 @@ struct Expect {
     words: &'static str,
 }
 
-fn refused(status: u16, code: i64, words: &'static str) -> Expect {
+fn rpc_error(status: u16, code: i64, words: &'static str) -> Expect {
     Expect {
         status,
         code: Some(code),
@@ -32,7 +32,7 @@ fn refused(status: u16, code: i64, words: &'static str) -> Expect {
     }
 }
 
-fn told(status: u16, words: &'static str) -> Expect {
+fn http_error(status: u16, words: &'static str) -> Expect {
     Expect {
         status,
         code: None,
@@ -65,7 +65,7 @@ const JSON: (&str, &str) = ("content-type", "application/json");
 const BOTH: (&str, &str) = ("accept", "application/json, text/event-stream");
 
 async fn gateway() -> Gateway {
-    Gateway::with(&Testbed::named("good").table()).await
+    Gateway::with(&Testbed::new("good").table()).await
 }
 
 async fn still_works(gateway: &Gateway, what: &str) {

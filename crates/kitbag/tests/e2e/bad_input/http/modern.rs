@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{gateway, refused};
+use super::{gateway, rpc_error};
 use crate::harness::{Client, Era, Gateway, Reply};
 
 /// A valid modern request with one change.
@@ -65,8 +65,8 @@ async fn a_modern_request_whose_headers_or_meta_are_wrong_is_told_what_is_wrong(
     let client = gateway.client(Era::Modern).await;
     client.knows("good__echo").await;
     let request = || ModernRequest::new(&client);
-    let header = |words| refused(400, -32020, words).id(1);
-    let params = |words| refused(400, -32602, words).id(1);
+    let header = |words| rpc_error(400, -32020, words).id(1);
+    let params = |words| rpc_error(400, -32602, words).id(1);
     let cases = [
         (
             "no version",
@@ -152,7 +152,7 @@ async fn a_version_from_the_future_is_answered_with_those_we_speak() {
         .with("mcp-protocol-version", "2031-01-01")
         .meta(VERSION, Some(json!("2031-01-01")));
     let reply = request.send(&gateway).await;
-    refused(400, -32022, "2031-01-01")
+    rpc_error(400, -32022, "2031-01-01")
         .id(1)
         .check(&reply, "a version from the future");
     assert_eq!(
@@ -160,7 +160,7 @@ async fn a_version_from_the_future_is_answered_with_those_we_speak() {
         json!({ "supported": ["2026-07-28"], "requested": "2031-01-01" })
     );
 
-    let legacy = gateway.visitor("/mcp/all", Era::Legacy).unannounced();
+    let legacy = gateway.visitor("/mcp/all", Era::Legacy).without_handshake();
     let params = json!({ "protocolVersion": "2031-01-01", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" } });
     let answered = legacy.request("initialize", &params).await.result();
     assert_eq!(

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{BOTH, JSON, gateway, refused, still_works, told};
+use super::{BOTH, JSON, gateway, http_error, rpc_error, still_works};
 use crate::harness::{Era, Gateway, Testbed};
 
 #[tokio::test]
@@ -16,7 +16,7 @@ async fn a_session_is_wanted_and_must_be_known() {
     for body in [PING, NOTE, ANSWER] {
         let id = if body == PING { json!(1) } else { Value::Null };
         let none = gateway.post("/mcp/all", &[JSON, BOTH], body).await;
-        refused(400, -32600, "Mcp-Session-Id")
+        rpc_error(400, -32600, "Mcp-Session-Id")
             .id(id.clone())
             .check(&none, body);
         let unknown = gateway
@@ -26,7 +26,9 @@ async fn a_session_is_wanted_and_must_be_known() {
                 body,
             )
             .await;
-        refused(404, -32600, "session").id(id).check(&unknown, body);
+        rpc_error(404, -32600, "session")
+            .id(id)
+            .check(&unknown, body);
     }
     let session = gateway.client(Era::Legacy).await;
     let headers = session.headers("", &Value::Null);
@@ -35,13 +37,13 @@ async fn a_session_is_wanted_and_must_be_known() {
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     let elsewhere = gateway.post("/servers/good/mcp", &headers, PING).await;
-    refused(404, -32600, "session")
+    rpc_error(404, -32600, "session")
         .id(1)
         .check(&elsewhere, "the session of another door");
     let mut future = headers.clone();
     future.retain(|(name, _)| *name != "mcp-protocol-version");
     future.push(("mcp-protocol-version", "1999-01-01"));
-    refused(400, -32022, "1999-01-01").id(1).check(
+    rpc_error(400, -32022, "1999-01-01").id(1).check(
         &gateway.post("/mcp/all", &future, PING).await,
         "an unknown version",
     );
@@ -109,8 +111,8 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
 async fn a_body_beyond_the_limit_is_refused_however_it_comes() {
     const LIMIT: usize = 20_000;
     let serve = format!("[serve]\nbind = \"127.0.0.1:0\"\nmax_body_bytes = {LIMIT}\n");
-    let gateway = Gateway::with(&format!("{serve}{}", Testbed::named("good").table())).await;
-    let expect = told(413, "max_body_bytes");
+    let gateway = Gateway::with(&format!("{serve}{}", Testbed::new("good").table())).await;
+    let expect = http_error(413, "max_body_bytes");
     expect.check(
         &gateway
             .post("/mcp/all", &[JSON, BOTH], "x".repeat(LIMIT + 1))

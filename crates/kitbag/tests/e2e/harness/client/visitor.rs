@@ -25,7 +25,7 @@ impl Visitor {
     }
 
     /// Declares sampling, elicitation and roots, and answers with this function.
-    pub(crate) fn answering(
+    pub(crate) fn answer_with(
         mut self,
         answer: impl Fn(&str, &Value) -> Value + Send + Sync + 'static,
     ) -> Self {
@@ -42,13 +42,13 @@ impl Visitor {
     }
 
     /// The revision that a legacy client proposes and sends in its headers.
-    pub(crate) fn speaking(mut self, version: &'static str) -> Self {
+    pub(crate) fn with_version(mut self, version: &'static str) -> Self {
         self.0.version = version;
         self
     }
 
     /// The client's name; `e2e` by default.
-    pub(crate) fn called(mut self, name: &str) -> Self {
+    pub(crate) fn named(mut self, name: &str) -> Self {
         name.clone_into(&mut self.0.name);
         self
     }
@@ -69,7 +69,7 @@ impl Visitor {
     }
 
     /// Returns the client without a handshake, for invalid requests.
-    pub(crate) fn unannounced(self) -> Client {
+    pub(crate) fn without_handshake(self) -> Client {
         self.0
     }
 }

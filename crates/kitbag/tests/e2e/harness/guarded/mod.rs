@@ -17,7 +17,7 @@ use authority::Authority;
 
 /// Deviations from the protocol.
 #[derive(Debug, Clone)]
-pub(crate) struct Ways {
+pub(crate) struct Deviations {
     /// The resource in its metadata.
     pub(crate) issuer: Option<&'static str>,
     /// The issuer in responses; empty for none.
@@ -36,7 +36,7 @@ pub(crate) struct Ways {
     pub(crate) lifetime: i64,
 }
 
-impl Default for Ways {
+impl Default for Deviations {
     fn default() -> Self {
         Self {
             issuer: None,
@@ -69,7 +69,7 @@ pub(crate) struct Guarded {
 struct House {
     base: String,
     testbed: String,
-    ways: Ways,
+    ways: Deviations,
     http: reqwest::Client,
     authority: Mutex<Authority>,
     seen: Mutex<Vec<String>>,
@@ -78,11 +78,11 @@ struct House {
 }
 
 impl Guarded {
-    pub(crate) async fn start(ways: Ways) -> Self {
+    pub(crate) async fn start(ways: Deviations) -> Self {
         Self::before(Remote::http(&[]).await, "http", "/mcp", ways).await
     }
 
-    pub(crate) async fn sse(ways: Ways) -> Self {
+    pub(crate) async fn sse(ways: Deviations) -> Self {
         Self::before(Remote::sse(&[]).await, "sse", "/sse", ways).await
     }
 
@@ -90,7 +90,7 @@ impl Guarded {
         testbed: Remote,
         transport: &'static str,
         path: &'static str,
-        ways: Ways,
+        ways: Deviations,
     ) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -129,12 +129,12 @@ impl Guarded {
     }
 
     /// A line for each request so far.
-    pub(crate) fn seen(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         self.house.seen.lock().unwrap().clone()
     }
 
     pub(crate) fn count(&self, what: &str) -> usize {
-        self.seen()
+        self.log()
             .iter()
             .filter(|line| line.starts_with(what))
             .count()

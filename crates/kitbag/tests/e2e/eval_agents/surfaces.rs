@@ -5,15 +5,15 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{KEY, call, home, obey, report, share, sit};
+use super::{KEY, call, home, obey, report, run_eval, share};
 use crate::harness::client::Era;
-use crate::harness::model::{Asked, Model, Say};
+use crate::harness::model::{Model, ModelReply, ModelRequest};
 use crate::harness::{Testbed, until};
 use kitbag_testkit::home::CommandOutcome;
 
 pub(super) const SEARCH: [&str; 3] = ["--surface", "search", "--json"];
 
-impl Asked {
+impl ModelRequest {
     pub(super) fn id(&self) -> &str {
         self.prompt.trim_start_matches("Echo ")
     }
@@ -25,19 +25,19 @@ impl Asked {
     }
 }
 
-pub(super) fn search() -> Say {
+pub(super) fn search() -> ModelReply {
     call(
         "search_available_tools",
         json!({ "query": "echo a message" }),
     )
 }
 
-pub(super) fn call_api(tool: &str, arguments: &Value) -> Say {
+pub(super) fn call_api(tool: &str, arguments: &Value) -> ModelReply {
     call("call_api", json!({ "tool": tool, "arguments": arguments }))
 }
 
 /// Searches and calls what it finds; on the surface `all` it calls at once.
-pub(super) fn find(asked: &Asked) -> Say {
+pub(super) fn find(asked: &ModelRequest) -> ModelReply {
     if asked.is_shown("echo") {
         return obey(asked);
     }
@@ -46,7 +46,7 @@ pub(super) fn find(asked: &Asked) -> Say {
         Some(found) if found.contains("bed__echo") => {
             call_api("bed__echo", &json!({ "message": asked.id() }))
         }
-        Some(_) => Say::Words,
+        Some(_) => ModelReply::Words,
     }
 }
 
@@ -77,7 +77,7 @@ async fn a_model_that_searches_and_then_calls_is_judged_by_the_call_in_both_form
             ],
         ]
         .concat();
-        let told = sit(&home, &endpoint, &words).await;
+        let told = run_eval(&home, &endpoint, &words).await;
         assert_eq!(told.code, Some(0), "{}", told.stderr);
         let report = report(&told);
         assert_eq!(
@@ -90,7 +90,10 @@ async fn a_model_that_searches_and_then_calls_is_judged_by_the_call_in_both_form
             (&figures["surface"], &figures["short"]),
             (&json!("search"), &json!("m (search)"))
         );
-        assert_eq!((&figures["turns"], model.asked().len()), (&json!(2.0), 4));
+        assert_eq!(
+            (&figures["turns"], model.requests().len()),
+            (&json!(2.0), 4)
+        );
         assert_eq!(figures["usage"], json!({ "input": 400, "output": 40 }));
         assert_eq!(
             figures["cost_usd"],
@@ -119,7 +122,7 @@ async fn a_model_that_searches_and_then_calls_is_judged_by_the_call_in_both_form
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
-        let table = sit(&home, &endpoint, &SEARCH[..2]).await.stdout;
+        let table = run_eval(&home, &endpoint, &SEARCH[..2]).await.stdout;
         for part in [
             "m (search)",
             "turns a prompt",
@@ -157,11 +160,14 @@ fn check_tokens(figures: &Value) {
 async fn a_model_is_shown_the_tools_and_told_the_findings_of_a_real_gateway() {
     let model = Model::start(find).await;
     let home = home(&["p"]);
-    sit(&home, &format!("anthropic:{}#m", model.url), &SEARCH).await;
+    run_eval(&home, &format!("anthropic:{}#m", model.url), &SEARCH).await;
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
     let listed = client.list("tools/list", "tools").await;
-    let shown = model.asked()[0].body["tools"].as_array().unwrap().clone();
+    let shown = model.requests()[0].body["tools"]
+        .as_array()
+        .unwrap()
+        .clone();
     assert_eq!(listed.len(), shown.len());
     for (listed, shown) in listed.iter().zip(&shown) {
         assert_eq!(
@@ -171,7 +177,7 @@ async fn a_model_is_shown_the_tools_and_told_the_findings_of_a_real_gateway() {
         assert_eq!(listed["inputSchema"], shown["input_schema"]);
     }
     // A gateway that has just started may not have all its vectors yet.
-    let told = json!(model.asked()[1].results[0]);
+    let told = json!(model.requests()[1].results[0]);
     until("the gateway finds the same", async || {
         let found = client
             .call(
@@ -190,9 +196,9 @@ async fn what_was_answered_on_one_surface_does_not_count_for_another() {
     let home = home(&["one", "two"]);
     let endpoint = format!("{}#m", model.url);
     let asks = async |surfaces: &[&str]| {
-        let before = model.asked().len();
+        let before = model.requests().len();
         let words = [&["--resume", "done.jsonl", "--json"], surfaces].concat();
-        let told = sit(&home, &endpoint, &words).await;
+        let told = run_eval(&home, &endpoint, &words).await;
         assert_eq!(told.code, Some(0), "{}", told.stderr);
         let models = report(&told)["models"].as_array().unwrap().clone();
         assert!(
@@ -201,7 +207,7 @@ async fn what_was_answered_on_one_surface_does_not_count_for_another() {
                 .all(|it| share(&it["argument_accuracy"]) == (2, 2, 1.0)),
             "{models:?}"
         );
-        model.asked().len() - before
+        model.requests().len() - before
     };
     assert_eq!(asks(&["--surface", "search"]).await, 4);
     assert_eq!(asks(&["--surface", "search"]).await, 0);
@@ -220,13 +226,17 @@ async fn surfaces_are_compared_prompt_by_prompt_and_model_by_model() {
     let model = Model::start(|asked| {
         let gives_up =
             asked.body["model"] == "poor" && !asked.is_shown("echo") && asked.id() != "a";
-        if gives_up { Say::Words } else { find(asked) }
+        if gives_up {
+            ModelReply::Words
+        } else {
+            find(asked)
+        }
     })
     .await;
     let home = home(&["a", "b", "c", "d"]);
     let [good, poor] = ["good", "poor"].map(|name| format!("{}#{name}", model.url));
     let words = ["--model", &poor, "--surface", "all", "--surface", "search"];
-    let told = sit(
+    let told = run_eval(
         &home,
         &good,
         &[&words[..], &["--json", "--html", "exam.html"]].concat(),
@@ -289,7 +299,7 @@ async fn surfaces_are_compared_prompt_by_prompt_and_model_by_model() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let table = sit(&home, &good, &words).await.stdout;
+    let table = run_eval(&home, &good, &words).await.stdout;
     assert!(
         table.contains("poor (all) more often") && table.contains("b, c, d"),
         "{table}"
@@ -302,7 +312,7 @@ async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone
     let home = home(&["p"]);
     home.configure(
         &["bed", "other"]
-            .map(|name| Testbed::named(name).table())
+            .map(|name| Testbed::new(name).table())
             .concat(),
     );
     home.kitbag(&["index", "build"]).await;
@@ -310,10 +320,10 @@ async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone
         .kitbag(&["index", "show", "other__echo", "--json"])
         .await;
     assert_eq!(entry.code, Some(0), "{}", entry.stderr);
-    let told = sit(&home, &format!("{}#m", model.url), &SEARCH).await;
+    let told = run_eval(&home, &format!("{}#m", model.url), &SEARCH).await;
     assert_eq!(outcomes(&only_record(&told)), ["right"]);
     assert!(
-        !model.asked()[1].results[0].contains("other__"),
+        !model.requests()[1].results[0].contains("other__"),
         "only the server of the exam is searched"
     );
 
@@ -349,7 +359,7 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
     let home = home(&["p0", "p1"]);
     let model = "http://127.0.0.1:1/v1#m";
     let fails = async |words: &[&str], part: &str| {
-        let told = sit(&home, model, words).await;
+        let told = run_eval(&home, model, words).await;
         assert!(
             told.code != Some(0) && told.stderr.contains(part),
             "{part}: {}",
@@ -379,7 +389,7 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
     )
     .await;
 
-    let told = sit(
+    let told = run_eval(
         &home,
         model,
         &[
@@ -400,7 +410,7 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
     assert_eq!(of(1), [json!("search"), json!(2), json!(10)]);
     let tokens = |number: usize| planned[number]["definition_tokens"].as_u64().unwrap();
     assert!(tokens(1) < tokens(0), "{planned}");
-    let table = sit(
+    let table = run_eval(
         &home,
         model,
         &["--dry-run", "--surface", "search", "--max-turns", "5"],

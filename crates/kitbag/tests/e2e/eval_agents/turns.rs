@@ -3,15 +3,18 @@
 use serde_json::{Value, json};
 
 use super::surfaces::{SEARCH, call_api, find, only_record, outcomes, search};
-use super::{call, home, report, share, sit};
+use super::{call, home, report, run_eval, share};
 use crate::harness::Testbed;
 use crate::harness::api::Api;
-use crate::harness::model::{Asked, Model, Say};
+use crate::harness::model::{Model, ModelReply, ModelRequest};
 
 /// Runs one prompt, `p`, on the search surface, and returns the only record.
-async fn record(words: &[&str], answer: impl Fn(&Asked) -> Say + Send + Sync + 'static) -> Value {
+async fn record(
+    words: &[&str],
+    answer: impl Fn(&ModelRequest) -> ModelReply + Send + Sync + 'static,
+) -> Value {
     let model = Model::start(answer).await;
-    let told = sit(
+    let told = run_eval(
         &home(&["p"]),
         &format!("{}#m", model.url),
         &[&SEARCH[..], words].concat(),
@@ -25,14 +28,14 @@ async fn record(words: &[&str], answer: impl Fn(&Asked) -> Say + Send + Sync + '
 async fn giving_up_and_running_out_of_turns_are_two_outcomes() {
     let model = Model::start(|asked| match (asked.id(), asked.results.len()) {
         ("lost", _) | ("quitter", 0) => search(),
-        _ => Say::Words,
+        _ => ModelReply::Words,
     })
     .await;
     let home = home(&["lost", "quitter", "mute"]);
     let endpoint = format!("{}#m", model.url);
     for (words, turns) in [(&[][..], 6), (&["--max-turns", "3"][..], 3)] {
-        let before = model.asked().len();
-        let told = sit(&home, &endpoint, &[&SEARCH[..], words].concat()).await;
+        let before = model.requests().len();
+        let told = run_eval(&home, &endpoint, &[&SEARCH[..], words].concat()).await;
         assert_eq!(told.code, Some(0), "{}", told.stderr);
         let figures = &report(&told)["models"][0];
         assert_eq!(
@@ -53,7 +56,7 @@ async fn giving_up_and_running_out_of_turns_are_two_outcomes() {
             [of(1, "words"), of(2, "words")],
             ["I would rather talk."; 2]
         );
-        assert_eq!(model.asked().len() - before, turns + 2 + 1);
+        assert_eq!(model.requests().len() - before, turns + 2 + 1);
         assert!(
             told.stderr
                 .contains("1 answer out of turns; allow more with --max-turns"),
@@ -65,7 +68,7 @@ async fn giving_up_and_running_out_of_turns_are_two_outcomes() {
 
 #[tokio::test]
 async fn after_an_error_a_model_may_look_again_and_call_once_more() {
-    let again = |asked: &Asked| match asked.results.len() {
+    let again = |asked: &ModelRequest| match asked.results.len() {
         0 => call_api("bed__test_error_handling", &json!({})),
         1 => search(),
         _ => find(asked),
@@ -76,7 +79,7 @@ async fn after_an_error_a_model_may_look_again_and_call_once_more() {
         (vec!["wrong_tool", "right"], &json!(3))
     );
 
-    let unheard_of = |asked: &Asked| match asked.results.last() {
+    let unheard_of = |asked: &ModelRequest| match asked.results.last() {
         None => call_api("bed__sing", &json!({})),
         Some(error) => {
             assert!(error.contains("bed__sing"), "{error}");
@@ -88,7 +91,7 @@ async fn after_an_error_a_model_may_look_again_and_call_once_more() {
         ["unknown_tool", "right"]
     );
 
-    let hopeless = |_: &Asked| call_api("bed__test_error_handling", &json!({}));
+    let hopeless = |_: &ModelRequest| call_api("bed__test_error_handling", &json!({}));
     let told = record(&[], hopeless).await;
     assert_eq!(
         (outcomes(&told).len(), &told["turns"]),
@@ -100,7 +103,7 @@ async fn after_an_error_a_model_may_look_again_and_call_once_more() {
 #[tokio::test]
 async fn a_call_that_cannot_be_read_is_explained_and_not_judged() {
     let told = record(&[], |asked| match asked.results.len() {
-        0 => Say::Broken("call_api"),
+        0 => ModelReply::Broken("call_api"),
         1 => call("call_api", json!({ "arguments": { "message": "p" } })),
         _ => call_api("bed__echo", &json!({ "message": "p" })),
     })
@@ -135,7 +138,7 @@ async fn of_a_batch_and_of_several_calls_the_first_is_made_and_judged() {
             ),
             call("d", "call_api", json!({ "tool": "bed__environment" })),
         ];
-        Say::Body(
+        ModelReply::Body(
             json!({ "choices": [{ "message": { "role": "assistant", "tool_calls": calls } }] }),
         )
     })
@@ -152,9 +155,9 @@ async fn a_result_too_long_for_a_context_is_judged_by_the_whole_of_it() {
     let home = home(&[long.trim()]);
     home.configure(&format!(
         "[surfaces]\nresult_tokens = 200\n{}",
-        Testbed::named("bed").table()
+        Testbed::new("bed").table()
     ));
-    let told = sit(&home, &format!("{}#m", model.url), &SEARCH).await;
+    let told = run_eval(&home, &format!("{}#m", model.url), &SEARCH).await;
     let record = only_record(&told);
     assert_eq!(outcomes(&record), ["right"], "{}", told.stderr);
     // The call itself has two thousand tokens; the result would have had as many again.
@@ -178,7 +181,7 @@ async fn a_request_to_a_provider_is_no_right_call_and_is_not_made() {
     let home = home(&["p"]);
     home.configure(
         &[
-            Testbed::named("bed").table(),
+            Testbed::new("bed").table(),
             api.table("items", "allow_private = true"),
         ]
         .concat(),
@@ -196,10 +199,10 @@ async fn a_request_to_a_provider_is_no_right_call_and_is_not_made() {
     let told = home.kitbag(&[&words[..], &SEARCH].concat()).await;
     let record = only_record(&told);
     assert_eq!(
-        (outcomes(&record), model.asked().len()),
+        (outcomes(&record), model.requests().len()),
         (vec!["wrong_tool"], 1),
         "{}",
         told.stderr
     );
-    assert!(api.seen().is_empty(), "{:?}", api.seen());
+    assert!(api.requests().is_empty(), "{:?}", api.requests());
 }

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{EXAM, PATIENTLY, WITH_KEY, call, home, obey, report, share, sit};
-use crate::harness::model::{Asked, Model, Say};
+use super::{EVAL, WITH_KEY, WITH_RETRIES, call, home, obey, report, run_eval, share};
+use crate::harness::model::{Model, ModelReply, ModelRequest};
 
 /// Runs one prompt, `p`, with this answer in OpenAI's format, and returns the only record.
-async fn record(answer: impl Fn(&Asked) -> Say + Send + Sync + 'static) -> Value {
+async fn record(answer: impl Fn(&ModelRequest) -> ModelReply + Send + Sync + 'static) -> Value {
     let model = Model::start(answer).await;
-    let told = sit(&home(&["p"]), &format!("{}#m", model.url), &["--json"]).await;
+    let told = run_eval(&home(&["p"]), &format!("{}#m", model.url), &["--json"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     report(&told)["models"][0]["records"][0].clone()
 }
@@ -23,11 +23,13 @@ fn check(record: &Value, outcome: &str, why: &str) {
     );
 }
 
-fn openai(message: &Value, reason: &str) -> Say {
-    Say::Body(json!({ "choices": [{ "index": 0, "message": message, "finish_reason": reason }] }))
+fn openai(message: &Value, reason: &str) -> ModelReply {
+    ModelReply::Body(
+        json!({ "choices": [{ "index": 0, "message": message, "finish_reason": reason }] }),
+    )
 }
 
-fn openai_calls(calls: &[(&str, Value)], words: &Value) -> Say {
+fn openai_calls(calls: &[(&str, Value)], words: &Value) -> ModelReply {
     let call = |(number, (name, arguments)): (usize, &(&str, Value))| {
         let function = json!({ "name": name, "arguments": arguments });
         json!({ "id": format!("c{number}"), "type": "function", "function": function })
@@ -39,9 +41,9 @@ fn openai_calls(calls: &[(&str, Value)], words: &Value) -> Say {
     )
 }
 
-fn anthropic(content: &Value, reason: &str) -> Say {
+fn anthropic(content: &Value, reason: &str) -> ModelReply {
     let usage = json!({ "input_tokens": 1, "output_tokens": 1 });
-    Say::Body(
+    ModelReply::Body(
         json!({ "role": "assistant", "content": content, "stop_reason": reason, "usage": usage }),
     )
 }
@@ -52,7 +54,7 @@ fn echo(message: &str) -> (&str, Value) {
 
 #[tokio::test]
 async fn of_several_calls_beside_words_the_first_counts() {
-    let several = |_: &Asked| {
+    let several = |_: &ModelRequest| {
         openai_calls(
             &[echo("p"), echo("q"), ("sing", "{}".into())],
             &json!("Let me see."),
@@ -69,7 +71,7 @@ async fn of_several_calls_beside_words_the_first_counts() {
 
 #[tokio::test]
 async fn after_a_failed_call_every_call_of_the_answer_gets_a_result() {
-    let failing = |asked: &Asked| match asked.error {
+    let failing = |asked: &ModelRequest| match asked.error {
         None => openai_calls(
             &[("test_error_handling", "{}".into()), echo("p")],
             &Value::Null,
@@ -114,7 +116,7 @@ async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
     .await;
     for format in ["", "anthropic:"] {
         let home = home(&["refused", "long", "talk"]);
-        let told = sit(&home, &format!("{format}{}#m", model.url), &["--json"]).await;
+        let told = run_eval(&home, &format!("{format}{}#m", model.url), &["--json"]).await;
         let figures = &report(&told)["models"][0];
         assert_eq!(
             (&figures["refused"], &figures["cut_off"]),
@@ -141,7 +143,7 @@ async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
 
 #[tokio::test]
 async fn a_call_cut_off_can_be_made_again() {
-    let cut = |asked: &Asked| match &asked.error {
+    let cut = |asked: &ModelRequest| match &asked.error {
         None => openai(
             &json!({ "tool_calls": [{ "id": "c", "function": { "name": "echo", "arguments": "{\"messa" } }] }),
             "length",
@@ -167,7 +169,7 @@ async fn a_call_cut_off_can_be_made_again() {
 #[tokio::test]
 async fn arguments_come_as_text_as_an_object_with_nulls_and_with_wrong_types() {
     let says = |arguments: Value| {
-        move |_: &Asked| openai_calls(&[("echo", arguments.clone())], &Value::Null)
+        move |_: &ModelRequest| openai_calls(&[("echo", arguments.clone())], &Value::Null)
     };
     check(&record(says(json!({ "message": "p" }))).await, "right", "");
     check(
@@ -208,7 +210,7 @@ async fn a_name_with_a_prefix_is_no_tool_but_can_be_put_right() {
 async fn without_usage_there_is_no_cost() {
     let model = Model::start(|_| openai_calls(&[echo("p")], &Value::Null)).await;
     let words = ["--json", "--price-in", "3", "--price-out", "15"];
-    let told = sit(&home(&["p"]), &format!("{}#m", model.url), &words).await;
+    let told = run_eval(&home(&["p"]), &format!("{}#m", model.url), &words).await;
     let figures = &report(&told)["models"][0];
     assert_eq!(
         (&figures["usage"], &figures["cost_usd"]),
@@ -222,14 +224,14 @@ async fn a_time_to_come_back_may_be_a_date() {
         0 => {
             let then = jiff::Zoned::now().with_time_zone(jiff::tz::TimeZone::UTC)
                 + jiff::Span::new().seconds(2);
-            Say::Busy(529, then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
+            ModelReply::Busy(529, then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
         }
         _ => obey(asked),
     })
     .await;
-    let told = sit(&home(&["p"]), &format!("{}#m", model.url), &["--json"]).await;
+    let told = run_eval(&home(&["p"]), &format!("{}#m", model.url), &["--json"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let asked = model.asked();
+    let asked = model.requests();
     let waited = asked[1].at.duration_since(asked[0].at).as_millis();
     // HTTP dates have whole seconds; without the date, it would have waited just one second.
     assert!((1_001..4_000).contains(&waited), "{waited} ms");
@@ -238,14 +240,16 @@ async fn a_time_to_come_back_may_be_a_date() {
 #[tokio::test]
 async fn an_error_inside_an_answer_is_an_error() {
     let model = Model::start(|asked| match (asked.prompt.as_str(), asked.before) {
-        ("Echo busy", 0) => Say::Body(json!({ "error": { "code": 429, "message": "slow down" } })),
-        ("Echo broken", _) => Say::Body(
+        ("Echo busy", 0) => {
+            ModelReply::Body(json!({ "error": { "code": 429, "message": "slow down" } }))
+        }
+        ("Echo broken", _) => ModelReply::Body(
             json!({ "choices": [{ "error": { "code": 422, "message": "the provider is gone" } }] }),
         ),
         _ => obey(asked),
     })
     .await;
-    let told = sit(
+    let told = run_eval(
         &home(&["busy", "broken"]),
         &format!("{}#m", model.url),
         &["--json"],
@@ -263,12 +267,12 @@ async fn an_error_inside_an_answer_is_an_error() {
 #[tokio::test]
 async fn a_prompt_that_is_refused_is_not_the_end_of_the_others() {
     let model = Model::start(|asked| match (asked.prompt.as_str(), &asked.error) {
-        ("Echo filtered", _) | ("Echo failing", Some(_)) => Say::Status(400),
+        ("Echo filtered", _) | ("Echo failing", Some(_)) => ModelReply::Status(400),
         ("Echo failing", None) => call("test_error_handling", json!({})),
         _ => obey(asked),
     })
     .await;
-    let told = sit(
+    let told = run_eval(
         &home(&["filtered", "failing", "fine"]),
         &format!("{}#m", model.url),
         &["--json"],
@@ -293,7 +297,7 @@ async fn a_prompt_that_is_refused_is_not_the_end_of_the_others() {
 
 #[tokio::test]
 async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
-    let strict = |asked: &Asked| {
+    let strict = |asked: &ModelRequest| {
         let body = asked.body.as_object().unwrap();
         let odd = [
             "temperature",
@@ -303,7 +307,7 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
             "stream",
         ];
         match odd.iter().any(|name| body.contains_key(*name)) {
-            true => Say::Status(400),
+            true => ModelReply::Status(400),
             false => obey(asked),
         }
     };
@@ -317,7 +321,7 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
         "--param",
         "reasoning_effort=low",
     ];
-    let told = sit(
+    let told = run_eval(
         &home,
         &endpoint,
         &[&words[..], &["--resume", "done.jsonl"]].concat(),
@@ -326,15 +330,15 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let wanted = json!({ "max_completion_tokens": 2000, "reasoning_effort": "low" });
     assert_eq!(report(&told)["parameters"], wanted);
-    let sent = model.asked()[0].body.clone();
+    let sent = model.requests()[0].body.clone();
     assert_eq!(
         (&sent["max_completion_tokens"], &sent["reasoning_effort"]),
         (&json!(2000), &json!("low"))
     );
 
-    let told = sit(&home, &endpoint, &["--resume", "done.jsonl"]).await;
+    let told = run_eval(&home, &endpoint, &["--resume", "done.jsonl"]).await;
     assert_eq!(
-        (told.code, model.asked().len()),
+        (told.code, model.requests().len()),
         (Some(0), 2),
         "another request is another question"
     );
@@ -346,8 +350,8 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
         "--param",
         "max_tokens=100",
     ];
-    sit(&home, &format!("anthropic:{}#m", model.url), &words).await;
-    let sent = model.asked()[0].body.clone();
+    run_eval(&home, &format!("anthropic:{}#m", model.url), &words).await;
+    let sent = model.requests()[0].body.clone();
     assert_eq!(
         (&sent["tool_choice"], &sent["max_tokens"]),
         (&json!({ "type": "any" }), &json!(100))
@@ -355,9 +359,9 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
     let told = home
         .kitbag(
             &[
-                &EXAM[..],
+                &EVAL[..],
                 &WITH_KEY,
-                &PATIENTLY,
+                &WITH_RETRIES,
                 &["--model", "openai:m", "--param", "model=other"],
             ]
             .concat(),

@@ -1,7 +1,7 @@
 //! Each service gets the key, the URL and the parameters that it expects.
 
-use super::{EXAM, KEY, home, obey, report, right_arguments};
-use crate::harness::model::{Asked, Model};
+use super::{EVAL, KEY, home, obey, report, right_arguments};
+use crate::harness::model::{Model, ModelRequest};
 
 #[tokio::test]
 async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
@@ -18,7 +18,7 @@ async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
         "api-key",
     ];
     let told = home
-        .kitbag(&[&EXAM[..], &["--json"], &words].concat())
+        .kitbag(&[&EVAL[..], &["--json"], &words].concat())
         .await;
     assert_eq!(
         (told.code, right_arguments(&told)),
@@ -26,7 +26,7 @@ async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
         "{}",
         told.stderr
     );
-    let Asked { uri, headers, .. } = model.asked()[0].clone();
+    let ModelRequest { uri, headers, .. } = model.requests()[0].clone();
     assert_eq!(
         uri.to_string(),
         "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
@@ -56,11 +56,11 @@ async fn every_host_gets_its_own_key() {
         "localhost=OTHER_KEY",
     ];
     let told = home
-        .kitbag(&[&EXAM[..], &["--json"], &words].concat())
+        .kitbag(&[&EVAL[..], &["--json"], &words].concat())
         .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let key = |model: &Model| {
-        model.asked()[0].headers["authorization"]
+        model.requests()[0].headers["authorization"]
             .to_str()
             .unwrap()
             .to_owned()
@@ -90,10 +90,10 @@ async fn other_headers_are_sent_to_models_at_a_url_and_never_shown() {
         "trace",
     ];
     let told = home
-        .kitbag(&[&EXAM[..], &["--json"], &words].concat())
+        .kitbag(&[&EVAL[..], &["--json"], &words].concat())
         .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
-    assert_eq!(model.asked()[0].headers["x-project"], "secret-project");
+    assert_eq!(model.requests()[0].headers["x-project"], "secret-project");
     assert!(
         ![told.stdout, told.stderr]
             .iter()
@@ -105,7 +105,7 @@ async fn other_headers_are_sent_to_models_at_a_url_and_never_shown() {
 async fn what_fits_no_model_is_refused_before_anything_is_sent() {
     let home = home(&["p"]);
     let fails = async |words: &[&str], part: &str| {
-        let told = home.kitbag(&[&EXAM[..], &["--json"], words].concat()).await;
+        let told = home.kitbag(&[&EVAL[..], &["--json"], words].concat()).await;
         assert!(
             told.code != Some(0) && told.stderr.contains(part),
             "{part}: {}",

@@ -1,7 +1,7 @@
 //! `kitbag eval agents`: models that choose tools, well and badly, and the report.
 //!
 //! # Layout
-//! - this file: an eval run; `manners`: odd behaviour of real models and endpoints
+//! - this file: an eval run; `odd_answers`: odd behaviour of real models and endpoints
 //! - `runs`: starting, pacing and narrowing a run
 //! - `services`: reaching endpoints; `figures`: statistics over many answers
 //! - `surfaces`: models that search before they call, and comparisons; `turns`: conversations on the
@@ -9,7 +9,7 @@
 //! - `tasks`: tasks on each surface, judged by their outcome
 
 mod figures;
-mod manners;
+mod odd_answers;
 mod runs;
 mod services;
 mod surfaces;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::harness::gateway::Home;
-use crate::harness::model::{Asked, Model, Say};
+use crate::harness::model::{Model, ModelReply, ModelRequest};
 use crate::harness::{Testbed, processes, until};
 use kitbag_testkit::home::CommandOutcome;
 
@@ -31,7 +31,7 @@ const KEY: &str = "sk-very-s3cret-key";
 
 /// A home with the testbed, and a suite whose prompts all ask to echo their own id.
 fn home(prompts: &[&str]) -> Arc<Home> {
-    let home = Home::new(&Testbed::named("bed").table());
+    let home = Home::new(&Testbed::new("bed").table());
     home.export("MODEL_KEY", KEY);
     let prompt = |id: &&str| {
         json!({
@@ -57,13 +57,22 @@ fn home(prompts: &[&str]) -> Arc<Home> {
     home
 }
 
-const EXAM: [&str; 6] = ["eval", "agents", "--suite", "suite.json", "--server", "bed"];
+const EVAL: [&str; 6] = ["eval", "agents", "--suite", "suite.json", "--server", "bed"];
 const WITH_KEY: [&str; 2] = ["--key-env", "MODEL_KEY"];
-const PATIENTLY: [&str; 2] = ["--retries", "3"];
+const WITH_RETRIES: [&str; 2] = ["--retries", "3"];
 
-async fn sit(home: &Home, model: &str, words: &[&str]) -> CommandOutcome {
-    home.kitbag(&[&EXAM[..], &WITH_KEY, &PATIENTLY, &["--model", model], words].concat())
-        .await
+async fn run_eval(home: &Home, model: &str, words: &[&str]) -> CommandOutcome {
+    home.kitbag(
+        &[
+            &EVAL[..],
+            &WITH_KEY,
+            &WITH_RETRIES,
+            &["--model", model],
+            words,
+        ]
+        .concat(),
+    )
+    .await
 }
 
 fn report(told: &CommandOutcome) -> Value {
@@ -73,11 +82,7 @@ fn report(told: &CommandOutcome) -> Value {
 /// Count, total and share of a rate.
 #[track_caller]
 fn share(rate: &Value) -> (u64, u64, f64) {
-    let number = |key: &str| {
-        rate[key]
-            .as_u64()
-            .unwrap_or_else(|| panic!("no `{key}`: {rate}"))
-    };
+    let number = |key: &str| rate[key].as_u64().expect(key);
     (
         number("count"),
         number("of"),
@@ -90,12 +95,12 @@ fn right_arguments(told: &CommandOutcome) -> f64 {
     share(&report(told)["models"][0]["argument_accuracy"]).2
 }
 
-fn call(tool: &str, arguments: Value) -> Say {
-    Say::Call(tool.to_owned(), arguments)
+fn call(tool: &str, arguments: Value) -> ModelReply {
+    ModelReply::Call(tool.to_owned(), arguments)
 }
 
 /// Calls the requested tool.
-fn obey(asked: &Asked) -> Say {
+fn obey(asked: &ModelRequest) -> ModelReply {
     let id = asked
         .prompt
         .strip_prefix("Echo ")
@@ -104,16 +109,18 @@ fn obey(asked: &Asked) -> Say {
     call("echo", json!({ "message": id }))
 }
 
-fn by_id(asked: &Asked) -> Say {
+fn by_id(asked: &ModelRequest) -> ModelReply {
     match (asked.prompt.trim_start_matches("Echo "), &asked.error) {
         ("wrong-words", _) => call("echo", json!({ "message": "something else" })),
         ("more-words", _) => call("echo", json!({ "message": "more-words", "loud": true })),
-        ("broken", None) => Say::Broken("echo"),
+        ("broken", None) => ModelReply::Broken("echo"),
         ("wrong-tool", _) => call("environment", json!({})),
         ("failing", None) => call("test_error_handling", json!({})),
         ("unheard-of", None) => call("sing", json!({})),
-        ("unheard-of", Some(error)) if !error.contains("There is no tool `sing`") => Say::Words,
-        ("talk", _) => Say::Words,
+        ("unheard-of", Some(error)) if !error.contains("There is no tool `sing`") => {
+            ModelReply::Words
+        }
+        ("talk", _) => ModelReply::Words,
         _ => obey(asked),
     }
 }
@@ -141,7 +148,7 @@ async fn the_figures_are_those_of_the_answers_in_both_formats() {
 async fn check_figures(model: &Model, endpoint: &str) {
     let home = home(&ALL);
     fs::write(home.path("raw.json"), "[0]".repeat(2_000)).unwrap();
-    let before = model.asked().len();
+    let before = model.requests().len();
     let words = [
         "--price-in",
         "3",
@@ -153,7 +160,7 @@ async fn check_figures(model: &Model, endpoint: &str) {
         "exam.html",
         "--json",
     ];
-    let told = sit(&home, endpoint, &words).await;
+    let told = run_eval(&home, endpoint, &words).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let report = report(&told);
     let figures = &report["models"][0];
@@ -182,7 +189,7 @@ async fn check_figures(model: &Model, endpoint: &str) {
             ["out_of_turns", 0],
         ])
     );
-    assert_eq!(model.asked().len() - before, 11);
+    assert_eq!(model.requests().len() - before, 11);
     assert_eq!(figures["usage"], json!({ "input": 1100, "output": 110 }));
     assert_eq!(
         figures["cost_usd"],
@@ -215,7 +222,7 @@ async fn check_figures(model: &Model, endpoint: &str) {
         "call 1, echo: at /message there is \"a\", not \"z\""
     );
 
-    let table = sit(&home, endpoint, &[]).await.stdout;
+    let table = run_eval(&home, endpoint, &[]).await.stdout;
     for part in [
         "right tool",
         "50.0 %",
@@ -236,14 +243,14 @@ async fn check_figures(model: &Model, endpoint: &str) {
 #[tokio::test]
 async fn a_busy_or_failing_model_is_asked_again() {
     let model = Model::start(|asked| match (asked.prompt.as_str(), asked.before) {
-        ("Echo limited", 0) => Say::Busy(429, "1".to_owned()),
-        ("Echo limited", 1) => Say::Busy(529, "0".to_owned()),
-        ("Echo failing", 0) => Say::Status(500),
+        ("Echo limited", 0) => ModelReply::Busy(429, "1".to_owned()),
+        ("Echo limited", 1) => ModelReply::Busy(529, "0".to_owned()),
+        ("Echo failing", 0) => ModelReply::Status(500),
         _ => obey(asked),
     })
     .await;
     let home = home(&["limited", "failing"]);
-    let told = sit(
+    let told = run_eval(
         &home,
         &format!("{}#m", model.url),
         &["--json", "--concurrency", "1"],
@@ -251,7 +258,7 @@ async fn a_busy_or_failing_model_is_asked_again() {
     .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(right_arguments(&told), 1.0);
-    let asked = model.asked();
+    let asked = model.requests();
     assert_eq!(asked.len(), 5);
     assert!(
         asked[1].at.duration_since(asked[0].at).as_millis() >= 1_000,
@@ -262,9 +269,9 @@ async fn a_busy_or_failing_model_is_asked_again() {
 #[tokio::test]
 async fn a_prompt_without_an_answer_counts_for_nothing() {
     let model = Model::start(|asked| match asked.prompt.as_str() {
-        "Echo slow" => Say::Nothing,
-        "Echo odd" => Say::Nonsense,
-        "Echo down" => Say::Status(502),
+        "Echo slow" => ModelReply::Nothing,
+        "Echo odd" => ModelReply::Nonsense,
+        "Echo down" => ModelReply::Status(502),
         _ => obey(asked),
     })
     .await;
@@ -272,7 +279,7 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
     let words = ["--json", "--timeout", "1", "--retries", "0"];
     let endpoint = format!("{}#m", model.url);
     let told = home
-        .kitbag(&[&EXAM[..], &WITH_KEY, &["--model", &endpoint], &words].concat())
+        .kitbag(&[&EVAL[..], &WITH_KEY, &["--model", &endpoint], &words].concat())
         .await;
     assert_eq!(told.code, Some(1));
     let figures = &report(&told)["models"][0];
@@ -291,11 +298,11 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
         assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
     }
 
-    model.becomes(|_| Say::Nothing);
+    model.set_script(|_| ModelReply::Nothing);
     let told = home
         .kitbag(
             &[
-                &EXAM[..],
+                &EVAL[..],
                 &WITH_KEY,
                 &["--model", &endpoint, "--limit", "1"],
                 &words,
@@ -322,17 +329,17 @@ async fn a_model_that_takes_no_key_or_no_request_is_asked_no_more() {
         (401, "rejected the key"),
         (404, "answered 404 Not Found: no, Bearer ***"),
     ] {
-        let model = Model::start(move |_| Say::Status(status)).await;
+        let model = Model::start(move |_| ModelReply::Status(status)).await;
         let prompts: Vec<String> = (0..20).map(|it| format!("p{it}")).collect();
         let home = home(&prompts.iter().map(String::as_str).collect::<Vec<_>>());
-        let told = sit(&home, &format!("{}#m", model.url), &["--concurrency", "2"]).await;
+        let told = run_eval(&home, &format!("{}#m", model.url), &["--concurrency", "2"]).await;
         assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""));
         assert!(
             told.stderr.contains(told_of) && told.stderr.contains("try: "),
             "{}",
             told.stderr
         );
-        assert!(model.asked().len() <= 3, "{}", model.asked().len());
+        assert!(model.requests().len() <= 3, "{}", model.requests().len());
         assert!(!told.stderr.contains(KEY), "{}", told.stderr);
     }
 }
@@ -343,16 +350,16 @@ async fn a_killed_run_goes_on_where_it_was() {
     let model = Model::start(
         move |asked| match done.iter().any(|id| asked.prompt.ends_with(id)) {
             true => obey(asked),
-            false => Say::Nothing,
+            false => ModelReply::Nothing,
         },
     )
     .await;
     let home = home(&["p0", "p1", "p2", "p3", "p4", "p5"]);
     let endpoint = format!("{}#m", model.url);
     let words = [
-        &EXAM[..],
+        &EVAL[..],
         &WITH_KEY,
-        &PATIENTLY,
+        &WITH_RETRIES,
         &[
             "--model",
             &endpoint,
@@ -365,7 +372,7 @@ async fn a_killed_run_goes_on_where_it_was() {
     .concat();
     let mut child = home.command(&words).spawn().unwrap();
     until("the fourth prompt is asked", async || {
-        (model.asked().len() == 4).then_some(())
+        (model.requests().len() == 4).then_some(())
     })
     .await;
     processes::kill(child.id());
@@ -378,12 +385,12 @@ async fn a_killed_run_goes_on_where_it_was() {
     )
     .unwrap();
 
-    model.becomes(obey);
+    model.set_script(obey);
     let told = home.kitbag(&[&words[..], &["--json"]].concat()).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(report(&told)["models"][0]["answered"], 6);
     assert_eq!(
-        model.asked().len(),
+        model.requests().len(),
         4 + 3,
         "what was answered is not asked again"
     );
@@ -393,7 +400,7 @@ async fn a_killed_run_goes_on_where_it_was() {
     assert_eq!(
         (
             report(&told)["models"][0]["answered"].clone(),
-            model.asked().len()
+            model.requests().len()
         ),
         (json!(12), 7 + 6)
     );
@@ -404,7 +411,7 @@ async fn a_killed_run_goes_on_where_it_was() {
     fs::write(home.path("suite.json"), suite).unwrap();
     home.kitbag(&words).await;
     assert_eq!(
-        model.asked().len(),
+        model.requests().len(),
         14,
         "a prompt that has changed is another one"
     );
@@ -424,17 +431,17 @@ async fn the_key_is_sent_and_appears_nowhere() {
         "trace",
     ];
     let mut told = vec![
-        sit(&home, &endpoint, &words).await,
-        sit(&home, &endpoint, &["--json"]).await,
+        run_eval(&home, &endpoint, &words).await,
+        run_eval(&home, &endpoint, &["--json"]).await,
     ];
     assert!(
         model
-            .asked()
+            .requests()
             .iter()
             .all(|it| it.headers["x-api-key"] == KEY)
     );
-    model.becomes(|_| Say::Status(400));
-    told.push(sit(&home, &endpoint, &[]).await);
+    model.set_script(|_| ModelReply::Status(400));
+    told.push(run_eval(&home, &endpoint, &[]).await);
     assert!(told[2].stderr.contains("no, ***"), "{}", told[2].stderr);
     let mut texts: Vec<String> = told
         .into_iter()
@@ -448,12 +455,12 @@ async fn the_key_is_sent_and_appears_nowhere() {
     let model = Model::start(obey).await;
     home.export("OPENAI_API_KEY", KEY);
     let told = home
-        .kitbag(&[&EXAM[..], &["--model", &format!("openai:{}#m", model.url)]].concat())
+        .kitbag(&[&EVAL[..], &["--model", &format!("openai:{}#m", model.url)]].concat())
         .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert!(
         model
-            .asked()
+            .requests()
             .iter()
             .all(|it| !it.headers.contains_key("authorization")),
         "a vendor's key went elsewhere"
@@ -466,7 +473,7 @@ async fn the_page_needs_nothing_else_and_runs_nothing() {
     let model =
         Model::start(|_| call("environment", json!({ "x": "<img src=//evil.example>" }))).await;
     let home = home(&[prompt]);
-    let told = sit(
+    let told = run_eval(
         &home,
         &format!("{}#<b>m</b>", model.url),
         &["--html", "exam.html"],

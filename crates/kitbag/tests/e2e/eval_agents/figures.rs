@@ -4,14 +4,14 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{EXAM, call, home, obey, report, share};
+use super::{EVAL, call, home, obey, report, share};
 use crate::harness::gateway::Home;
-use crate::harness::model::{Asked, Model};
+use crate::harness::model::{Model, ModelRequest};
 use kitbag_testkit::home::CommandOutcome;
 
 /// Two models at one address: `good` is always right, `poor` only by luck.
-async fn sit(home: &Home, words: &[&str]) -> CommandOutcome {
-    let poor = |asked: &Asked| match asked.prompt.trim_start_matches("Echo ") {
+async fn run_eval(home: &Home, words: &[&str]) -> CommandOutcome {
+    let poor = |asked: &ModelRequest| match asked.prompt.trim_start_matches("Echo ") {
         "a" | "b" => obey(asked),
         // Right only the first time.
         "c" if asked.before_of_the_model() == 0 => obey(asked),
@@ -28,7 +28,7 @@ async fn sit(home: &Home, words: &[&str]) -> CommandOutcome {
     let [good, poor] = ["good", "poor"].map(|name| format!("{}#{name}", model.url));
     home.kitbag(
         &[
-            &EXAM[..],
+            &EVAL[..],
             &[
                 "--runs",
                 "2",
@@ -46,7 +46,7 @@ async fn sit(home: &Home, words: &[&str]) -> CommandOutcome {
     .await
 }
 
-impl Asked {
+impl ModelRequest {
     /// The number of earlier requests of the current model: `good` gets all prompts before `poor`.
     fn before_of_the_model(&self) -> usize {
         self.before - 2
@@ -54,7 +54,7 @@ impl Asked {
 }
 
 /// A home whose first two prompts have a different category.
-fn sorted() -> std::sync::Arc<Home> {
+fn home_with_categories() -> std::sync::Arc<Home> {
     let home = home(&["a", "b", "c", "d", "e"]);
     let path = home.path("suite.json");
     let mut suite: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -72,7 +72,7 @@ fn sorted() -> std::sync::Arc<Home> {
 
 #[tokio::test]
 async fn figures_say_of_how_many_and_how_sure() {
-    let told = sit(&sorted(), &["--json"]).await;
+    let told = run_eval(&home_with_categories(), &["--json"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let report = report(&told);
     let poor = &report["models"][1];
@@ -93,7 +93,7 @@ async fn figures_say_of_how_many_and_how_sure() {
 
 #[tokio::test]
 async fn figures_are_broken_down_by_tool_and_by_category() {
-    let report = report(&sit(&sorted(), &["--json"]).await);
+    let report = report(&run_eval(&home_with_categories(), &["--json"]).await);
     let poor = &report["models"][1];
     let tool = &poor["by_tool"][0];
     assert_eq!(
@@ -123,8 +123,8 @@ async fn figures_are_broken_down_by_tool_and_by_category() {
 
 #[tokio::test]
 async fn two_models_are_compared_prompt_by_prompt() {
-    let home = sorted();
-    let report = report(&sit(&home, &["--json"]).await);
+    let home = home_with_categories();
+    let report = report(&run_eval(&home, &["--json"]).await);
     let comparison = &report["comparisons"][0];
     let [first, second] = [0, 1].map(|number| report["models"][number]["model"].clone());
     let expected = json!({
@@ -133,7 +133,7 @@ async fn two_models_are_compared_prompt_by_prompt() {
     });
     assert_eq!(without_rounding(comparison), expected);
 
-    let told = sit(&home, &["--html", "exam.html"]).await.stdout;
+    let told = run_eval(&home, &["--html", "exam.html"]).await.stdout;
     for part in [
         "CATEGORY",
         "easy",

@@ -7,23 +7,23 @@ async fn requests_keep_to_the_pace_and_to_so_many_at_once() {
     let model = Model::answering_together(3, obey).await;
     let home = home(&["a", "b", "c", "d", "e", "f"]);
     let endpoint = format!("{}#m", model.url);
-    let told = sit(&home, &endpoint, &["--concurrency", "3"]).await;
+    let told = run_eval(&home, &endpoint, &["--concurrency", "3"]).await;
     assert_eq!(
-        (told.code, model.asked().len()),
+        (told.code, model.requests().len()),
         (Some(0), 6),
         "{}",
         told.stderr
     );
 
     let model = Model::start(obey).await;
-    let told = sit(
+    let told = run_eval(
         &home,
         &format!("{}#m", model.url),
         &["--concurrency", "6", "--rpm", "600"],
     )
     .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let asked = model.asked();
+    let asked = model.requests();
     let took = asked[5].at.duration_since(asked[0].at).as_millis();
     assert!(took >= 400, "six requests at ten a second took {took} ms");
 }
@@ -112,7 +112,7 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
 async fn a_dry_run_asks_no_model_and_tries_the_suite_on_the_server() {
     let model = Model::start(obey).await;
     let home = home(&["p0", "p1"]);
-    let told = sit(
+    let told = run_eval(
         &home,
         &format!("{}#m", model.url),
         &["--dry-run", "--runs", "3", "--json"],
@@ -120,7 +120,7 @@ async fn a_dry_run_asks_no_model_and_tries_the_suite_on_the_server() {
     .await;
     let plan = report(&told);
     assert_eq!(
-        (told.code, model.asked().len()),
+        (told.code, model.requests().len()),
         (Some(1), 0),
         "an odd scenario is a flaw"
     );
@@ -142,7 +142,7 @@ async fn a_dry_run_asks_no_model_and_tries_the_suite_on_the_server() {
     );
     assert_eq!(plan["rehearsal"]["misses"], json!([]));
     assert!(
-        sit(&home, "openai:m", &["--dry-run"])
+        run_eval(&home, "openai:m", &["--dry-run"])
             .await
             .stdout
             .contains("No model was called.")
@@ -163,7 +163,7 @@ async fn any_program_or_all_servers_can_be_examined() {
         } else {
             "echo"
         };
-        let Say::Call(_, arguments) = obey(asked) else {
+        let ModelReply::Call(_, arguments) = obey(asked) else {
             unreachable!()
         };
         call(name, arguments)
@@ -180,7 +180,7 @@ async fn any_program_or_all_servers_can_be_examined() {
         "--model",
         &endpoint,
     ];
-    let line = Testbed::named("any").line();
+    let line = Testbed::new("any").line();
     let command = [
         &["--"],
         line.split_whitespace().collect::<Vec<_>>().as_slice(),
@@ -243,7 +243,7 @@ async fn a_model_that_calls_as_expected_passes_the_benchmark_for_less_than_half_
 async fn what_models_call_in_an_exam_does_not_count_as_use() {
     let model = Model::start(obey).await;
     let home = home(&["one", "two"]);
-    let told = sit(&home, &format!("{}#any", model.url), &["--json"]).await;
+    let told = run_eval(&home, &format!("{}#any", model.url), &["--json"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     let store = kitbag_store::Store::open(home.store_address())
         .await

@@ -23,17 +23,17 @@ const WRITE: &str = "KITBAG_WRITE_TASKS";
 fn scripts_do_the_tasks_on_every_surface_as_it_is_written_down() {
     let folder = tempfile::tempdir().unwrap();
     if std::env::var_os(WRITE).is_some() {
-        let outcomes = outcomes(&sat(&tasks("suite.json"), folder.path()));
+        let outcomes = outcomes(&run_suite(&tasks("suite.json"), folder.path()));
         write(&tasks("scripted.json"), &pretty(&outcomes));
-        let page = documented();
-        return write(&page, &with_table(&read(&page), &table(&outcomes)));
+        let page = document_path();
+        return write(&page, &with_table(&read_text(&page), &table(&outcomes)));
     }
     let suite = folder.path().join("suite.json");
     fs::write(&suite, some().to_string()).unwrap();
-    for (model, surfaces) in outcomes(&sat(&suite, folder.path())) {
+    for (model, surfaces) in outcomes(&run_suite(&suite, folder.path())) {
         for (surface, tasks) in surfaces {
             for (task, outcome) in tasks {
-                let expected = &written()[&model][&surface][&task];
+                let expected = &stored_outcomes()[&model][&surface][&task];
                 assert_eq!(
                     outcome.done, expected.done,
                     "{model}, {surface}, {task}: {outcome:?}"
@@ -45,16 +45,16 @@ fn scripts_do_the_tasks_on_every_surface_as_it_is_written_down() {
 
 #[test]
 fn the_page_shows_the_outcomes_that_are_written_down() {
-    let page = read(&documented());
+    let page = read_text(&document_path());
     assert_eq!(
         page,
-        with_table(&page, &table(&written())),
+        with_table(&page, &table(&stored_outcomes())),
         "{WRITE}=1 with this test writes it"
     );
 }
 
 /// Runs the suite with all three characters on all surfaces.
-fn sat(suite: &Path, folder: &Path) -> Value {
+fn run_suite(suite: &Path, folder: &Path) -> Value {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let models: Vec<ScriptedModel> = Character::ALL
         .map(|it| runtime.block_on(ScriptedModel::start(it, suite)))
@@ -108,14 +108,17 @@ fn outcomes(report: &Value) -> Outcomes {
             .entry(text(&model["surface"]).to_owned())
             .or_default();
         for record in model["tasks"]["records"].as_array().unwrap() {
-            tasks.insert(text(&record["prompt"]).to_owned(), Outcome::of(record));
+            tasks.insert(
+                text(&record["prompt"]).to_owned(),
+                Outcome::from_record(record),
+            );
         }
     }
     outcomes
 }
 
 impl Outcome {
-    fn of(record: &Value) -> Self {
+    fn from_record(record: &Value) -> Self {
         let task = &record["task"];
         let steps = task["steps"].as_array().unwrap();
         let failed = steps.iter().filter(|it| it["failed"] == true);
@@ -129,7 +132,7 @@ impl Outcome {
         }
     }
 
-    fn read(kept: &Value) -> Self {
+    fn from_json(kept: &Value) -> Self {
         Self {
             done: kept["done"] == true,
             turns: number(&kept["turns"]),
@@ -140,7 +143,7 @@ impl Outcome {
         }
     }
 
-    fn kept(&self) -> Value {
+    fn to_json(&self) -> Value {
         let Self {
             done,
             turns,
@@ -154,12 +157,14 @@ impl Outcome {
 }
 
 /// The outcomes stored with the table.
-fn written() -> Outcomes {
+fn stored_outcomes() -> Outcomes {
     let kept: BTreeMap<String, BTreeMap<String, BTreeMap<String, Value>>> =
-        serde_json::from_str(&read(&tasks("scripted.json"))).unwrap();
+        serde_json::from_str(&read_text(&tasks("scripted.json"))).unwrap();
     let of_surface = |tasks: BTreeMap<String, Value>| {
         let tasks = tasks.into_iter();
-        tasks.map(|(id, it)| (id, Outcome::read(&it))).collect()
+        tasks
+            .map(|(id, it)| (id, Outcome::from_json(&it)))
+            .collect()
     };
     let of_model = |surfaces: BTreeMap<String, BTreeMap<String, Value>>| {
         let surfaces = surfaces.into_iter();
@@ -180,7 +185,7 @@ fn pretty(outcomes: &Outcomes) -> String {
         for (surface, tasks) in surfaces {
             let lines = tasks
                 .iter()
-                .map(|(id, it)| format!("      {}: {}", json!(id), it.kept()));
+                .map(|(id, it)| format!("      {}: {}", json!(id), it.to_json()));
             let lines: Vec<_> = lines.collect();
             parts.push(format!(
                 "    {}: {{\n{}\n    }}",
@@ -234,7 +239,7 @@ fn with_table(page: &str, table: &str) -> String {
 
 /// The suite reduced to some of its tasks.
 fn some() -> Value {
-    let mut suite: Value = serde_json::from_str(&read(&tasks("suite.json"))).unwrap();
+    let mut suite: Value = serde_json::from_str(&read_text(&tasks("suite.json"))).unwrap();
     let tasks = suite["tasks"].as_array_mut().unwrap();
     tasks.retain(|it| SOME.contains(&text(&it["id"])));
     assert_eq!(tasks.len(), SOME.len());
@@ -245,7 +250,7 @@ fn tasks(file: &str) -> PathBuf {
     repository().join("evals/tasks").join(file)
 }
 
-fn documented() -> PathBuf {
+fn document_path() -> PathBuf {
     repository().join("docs/evaluation.md")
 }
 
@@ -253,7 +258,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn read(path: &Path) -> String {
+fn read_text(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use kitbag_testkit::scripted_model::{Character, ScriptedModel};
 use serde_json::{Value, json};
 
-use super::{EXAM, call, report};
+use super::{EVAL, call, report};
 use crate::harness::Testbed;
 use crate::harness::gateway::Home;
-use crate::harness::model::{Model, Say};
+use crate::harness::model::{Model, ModelReply};
 
 /// A home with the testbed, which may write from code, and a suite with one task.
 fn home() -> Arc<Home> {
     let home = Home::new(&format!(
         "[policy]\ncode_writes = \"allow\"\n{}",
-        Testbed::named("bed").table()
+        Testbed::new("bed").table()
     ));
     let big =
         json!({ "tool": "bed__big", "args": { "bytes": 40 }, "intent": "a text of some bytes" });
@@ -64,7 +64,7 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
         "--model",
         &models[2],
     ];
-    let told = home.kitbag(&[&EXAM[..], &words].concat()).await;
+    let told = home.kitbag(&[&EVAL[..], &words].concat()).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     let report = report(&told);
     let models = report["models"].as_array().unwrap();
@@ -108,7 +108,7 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
     }
     let before = good.requests() + lazy.requests() + confused.requests();
     let table = home
-        .kitbag(&[&EXAM[..], &words[..4], &words[7..]].concat())
+        .kitbag(&[&EVAL[..], &words[..4], &words[7..]].concat())
         .await;
     for part in [
         "READ, WRITTEN",
@@ -127,7 +127,7 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
     let home = home();
     let model = Model::start(|asked| match asked.results.is_empty() {
         true => call("bed__big", json!({ "bytes": 40 })),
-        false => Say::Words,
+        false => ModelReply::Words,
     })
     .await;
     let endpoint = format!("{}#m", model.url);
@@ -143,13 +143,13 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
     ];
     let priced = ["--price-in", "3", "--price-out", "15"];
     let told = home
-        .kitbag(&[&EXAM[..], &words, &priced, &["--json"]].concat())
+        .kitbag(&[&EVAL[..], &words, &priced, &["--json"]].concat())
         .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert!(told.stderr.contains("it sees the first 3 of"), "{told:?}");
     let figures = &report(&told)["models"][0];
     assert_eq!(figures["cut"]["shown"], 3);
-    let shown = model.asked()[0].body["tools"].as_array().unwrap().len();
+    let shown = model.requests()[0].body["tools"].as_array().unwrap().len();
     assert_eq!(shown, 3);
     let tasks = &figures["tasks"];
     assert_eq!(tasks["usage"], json!({ "input": 200, "output": 20 }));
@@ -164,7 +164,7 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
 async fn without_a_model_the_solutions_are_tried_and_a_task_that_needs_nothing_is_told() {
     let home = home();
     let words = ["--concurrency", "1", "--dry-run"];
-    let told = home.kitbag(&[&EXAM[..], &words].concat()).await;
+    let told = home.kitbag(&[&EVAL[..], &words].concat()).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     assert!(
         told.stdout
@@ -185,7 +185,7 @@ async fn without_a_model_the_solutions_are_tried_and_a_task_that_needs_nothing_i
     });
     let suite = json!({ "tasks": [idle, unready] });
     fs::write(home.path("suite.json"), suite.to_string()).unwrap();
-    let told = home.kitbag(&[&EXAM[..], &words].concat()).await;
+    let told = home.kitbag(&[&EVAL[..], &words].concat()).await;
     assert_eq!(told.code, Some(1), "{told:?}");
     for part in [
         "idle: it is done before any call was made",

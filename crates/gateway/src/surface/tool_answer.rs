@@ -27,7 +27,11 @@ pub(super) fn record_tokens(
 }
 
 /// Corrects malformed arguments, if only one correction is possible.
-pub(crate) fn correct_arguments(turn: &Turn, name: &str, params: &mut RawObject) -> Option<RereadArguments> {
+pub(crate) fn correct_arguments(
+    turn: &Turn,
+    name: &str,
+    params: &mut RawObject,
+) -> Option<RereadArguments> {
     let definition = &turn.catalog.tool(name)?.definition;
     let checker = &turn.gateway.services.checker;
     let correction = checker.reread_arguments(definition, params.get("arguments")?)?;

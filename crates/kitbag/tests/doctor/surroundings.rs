@@ -290,8 +290,7 @@ fn a_client_that_does_not_find_kitbag_is_named() {
         "problem: starts /old/kitbag, which does not exist => run `kitbag install --client cursor`";
     assert_eq!(said(&doctor, "Cursor"), expected);
     assert!(
-        said(&doctor, "Windsurf")
-            .starts_with("problem: starts `kitbag`, which is not on the PATH")
+        said(&doctor, "Windsurf").starts_with("problem: starts `kitbag`, which is not on the PATH")
     );
     assert!(said(&doctor, "Claude Code").contains("=> put it there, such as with `ln -s /"));
     let expected = "warning: connects to http://127.0.0.1:1/mcp, where nothing is listening => run `kitbag serve`";

@@ -74,7 +74,7 @@ async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_a
         })
         .await;
         gateway_on_disk
-            .wait_for_log("the audit is written again")
+            .wait_for_log("the audit can be written again")
             .await;
         client.call("good__echo", &json!({ "text": "after" })).await;
         until("later ones are, too", async || {

@@ -121,10 +121,7 @@ async fn who_does_not_read_long_answers_gets_no_more_of_them() {
     }
     // A few have their response waiting; all others get a short error that fits the socket buffer.
     let told = join_all(unread.iter_mut().map(read_beginning)).await;
-    let refused = told
-        .iter()
-        .filter(|it| it.contains("are unread"))
-        .count();
+    let refused = told.iter().filter(|it| it.contains("are unread")).count();
     assert!((3..=5).contains(&refused), "{refused} of 8 were refused");
     let during = gateway.memory().now_mb;
     assert!(

@@ -81,7 +81,11 @@ async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running(
             "the first call starts it again"
         );
     }
-    assert_eq!(find_by_command_line(words).len(), 2, "those that are used go on");
+    assert_eq!(
+        find_by_command_line(words).len(),
+        2,
+        "those that are used go on"
+    );
 }
 
 #[tokio::test]

@@ -113,7 +113,11 @@ async fn a_slow_server_that_answers_a_ping_goes_on_with_its_other_calls() {
             "slept 12000 ms in 60 steps",
             "{era}"
         );
-        assert_eq!(find_by_command_line(&trace), before, "it is the same process");
+        assert_eq!(
+            find_by_command_line(&trace),
+            before,
+            "it is the same process"
+        );
     }
 }
 

@@ -28,7 +28,11 @@ async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_fi
             client.tool_names().await.contains(&"lazy__echo".to_owned()),
             "known from the first run"
         );
-        assert_eq!(find_by_command_line(&trace), [0; 0], "listing starts nothing");
+        assert_eq!(
+            find_by_command_line(&trace),
+            [0; 0],
+            "listing starts nothing"
+        );
         client.call("lazy__echo", &json!({})).await.text();
         assert_eq!(find_by_command_line(&trace).len(), 1);
     }

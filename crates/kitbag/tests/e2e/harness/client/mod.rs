@@ -11,8 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use serde_json::{Map, Value, json};
 use kitbag_testkit::cases::{EachCase, each_case};
+use serde_json::{Map, Value, json};
 
 use self::envelope::subject;
 pub(crate) use self::visitor::Visitor;

@@ -136,7 +136,7 @@ fn make_room(entries: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
         .values()
         .filter(|it| it.ticket_use.caller == *parking)
         .count();
-    let payer = if own >= MAX_PARKED_EACH {
+    let holder = if own >= MAX_PARKED_EACH {
         Some(parking)
     } else if entries.len() >= MAX_PARKED {
         largest_holder(entries.values().map(|it| (&it.ticket_use.caller, 1)))
@@ -145,7 +145,7 @@ fn make_room(entries: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
     };
     let own_calls = entries
         .iter()
-        .filter(|(_, entry)| Some(&entry.ticket_use.caller) == payer);
+        .filter(|(_, entry)| Some(&entry.ticket_use.caller) == holder);
     let oldest = own_calls
         .min_by_key(|(_, entry)| entry.since)
         .map(|(ticket, _)| ticket.clone());

@@ -69,7 +69,7 @@ fn serve_connection(
 ) {
     let _ = stream.set_nodelay(true);
     let ended = admitted.ended.clone();
-    let stream = TimeoutStream::new(stream, admitted.clone(), ConnectionTimeouts::USUAL);
+    let stream = TimeoutStream::new(stream, admitted.clone(), ConnectionTimeouts::DEFAULT);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         let serving = admitted.begin_request();
         request.extensions_mut().insert(ConnectInfo(peer));

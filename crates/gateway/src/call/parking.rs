@@ -1,7 +1,8 @@
 //! Calls that are parked until their client answers a question.
 //!
-//! The client gets a ticket: a random token without any content, which no other client can guess. The
-//! ticket is valid only for the caller who got it, for the same request, once, and for ten minutes.
+//! The client gets a ticket: a random token without any content, which no other client can guess.
+//! The ticket is valid only for the caller who got it, for the same request, once, and for ten
+//! minutes.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

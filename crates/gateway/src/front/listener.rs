@@ -106,7 +106,8 @@ fn conflicting_hosts() -> HttpResponse {
         .into_response()
 }
 
-/// Accepting fails when the system is out of a resource; retrying at once would waste the remaining resources.
+/// Accepting fails when the system is out of a resource; retrying at once would waste the remaining
+/// resources.
 async fn pause_accepting(error: &io::Error) {
     tracing::warn!(%error, "failed to accept a connection");
     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;

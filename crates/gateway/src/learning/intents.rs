@@ -1,5 +1,5 @@
-//! The data that `run_intent` needs in addition to the tools: templates from files and learned ones,
-//! cached answers, and each client's last unanswered intent.
+//! The data that `run_intent` needs in addition to the tools: templates from files and learned
+//! ones, cached answers, and each client's last unanswered intent.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

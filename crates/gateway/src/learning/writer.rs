@@ -21,8 +21,8 @@ const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_BATCH: usize = 1_000;
 /// Texts of arguments that are embedded per batch during a flood. Each takes some milliseconds of a
 /// core, so a flood of calls costs at most one in a hundred.
-const EMBEDDED_IN_FLOOD: usize = 1;
-const EMBEDDED_IN_PEACE: usize = 8;
+const EMBEDDINGS_IN_FLOOD: usize = 1;
+const EMBEDDINGS_PER_BATCH: usize = 8;
 /// More events than agents produce during one batch.
 const FLOOD: usize = 40;
 /// Lessons of one tenant per batch: far more than its agents cause, and few enough that a tenant
@@ -95,8 +95,8 @@ impl LessonWriter {
         let mut lessons = Vec::new();
         let mut counts: HashMap<Tenant, usize> = HashMap::new();
         let mut left = match uses.len() < FLOOD {
-            true => EMBEDDED_IN_PEACE,
-            false => EMBEDDED_IN_FLOOD,
+            true => EMBEDDINGS_PER_BATCH,
+            false => EMBEDDINGS_IN_FLOOD,
         };
         for ObservedUse { event, settings } in &uses {
             let vector = match event.what.words() {

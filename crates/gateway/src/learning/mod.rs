@@ -118,10 +118,10 @@ impl Learner {
         match self.memory.recompute_stale().await {
             Ok(0) => {}
             Ok(lessons) => {
-                tracing::info!(lessons, "computed lessons' vectors with the current model")
+                tracing::info!(lessons, "computed lessons' vectors with the current model");
             }
             Err(error) => {
-                tracing::warn!(%error, "failed to compute the vectors of another model's lessons")
+                tracing::warn!(%error, "failed to compute the vectors of another model's lessons");
             }
         }
     }

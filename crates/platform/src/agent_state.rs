@@ -150,7 +150,8 @@ pub(crate) async fn list_keys(
     Ok(json!({ "keys": keys, "next": next }))
 }
 
-/// PostgreSQL stores no zero bytes. The replacement matches no key either: keys have no control characters.
+/// PostgreSQL stores no zero bytes. The replacement matches no key either: keys have no control
+/// characters.
 fn replace_zero_bytes(text: &str) -> String {
     text.replace('\0', "\u{1}")
 }

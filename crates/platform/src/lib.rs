@@ -1,7 +1,7 @@
 //! Runs Kitbag's own tools.
 //!
-//! Each has a tool file without `[api]`. The caller has checked the arguments against the schema of the
-//! action; here they are parsed into types.
+//! Each has a tool file without `[api]`. The caller has checked the arguments against the schema of
+//! the action; here they are parsed into types.
 //!
 //! # Layout
 //! - [`agent_state`]: values that agents store between runs

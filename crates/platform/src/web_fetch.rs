@@ -1,6 +1,7 @@
 //! `web-fetch`: reads a web page as text.
 //!
-//! The answer begins with a few lines about the page; a sentence marks the start of the site's own text.
+//! The answer begins with a few lines about the page; a sentence marks the start of the site's own
+//! text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

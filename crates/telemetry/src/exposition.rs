@@ -1,7 +1,7 @@
 //! Metrics as text, in the two formats that Prometheus reads: OpenMetrics and the classic format.
 //!
-//! The formats differ in the family name of a counter, in the type of an info metric, in units and in
-//! the end of the page. No library writes both: `prometheus-client` only writes OpenMetrics.
+//! The formats differ in the family name of a counter, in the type of an info metric, in units and
+//! in the end of the page. No library writes both: `prometheus-client` only writes OpenMetrics.
 
 use std::fmt::{Display, Write as _};
 

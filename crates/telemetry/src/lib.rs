@@ -6,8 +6,8 @@
 //! - [`operations`]: programs and intents, by the path they took
 //! - [`process`]: memory, CPU time and open files of this process
 //! - [`exposition`]: metrics as text, for Prometheus
-//! - [`otlp`]: the figures and a span for each call, for an OpenTelemetry collector; [`span_ids`]: span
-//!   ids that are chosen before the span is recorded
+//! - [`otlp`]: the figures and a span for each call, for an OpenTelemetry collector; [`span_ids`]:
+//!   span ids that are chosen before the span is recorded
 
 pub mod exposition;
 pub mod figures;

@@ -48,8 +48,8 @@ fn read_proc_file(file: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/self/{file}")).ok()
 }
 
-/// The program name is in parentheses and may contain any character, so the figures are counted from
-/// the last parenthesis.
+/// The program name is in parentheses and may contain any character, so the figures are counted
+/// from the last parenthesis.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let user: f64 = fields.nth(11)?.parse().ok()?;

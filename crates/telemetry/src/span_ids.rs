@@ -1,5 +1,5 @@
-//! Span ids that are chosen when a call begins, because the call passes them to servers. The span itself is
-//! recorded when the call has ended.
+//! Span ids that are chosen when a call begins, because the call passes them to servers. The span
+//! itself is recorded when the call has ended.
 
 use std::cell::Cell;
 

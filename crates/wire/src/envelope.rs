@@ -10,8 +10,8 @@ use crate::nesting::MAX_NESTING;
 use crate::object::Raw;
 use crate::request_id::RequestId;
 
-/// Why bytes are not a message. `id` is set if it could be read, so that the error response can name the
-/// request.
+/// Why bytes are not a message. `id` is set if it could be read, so that the error response can
+/// name the request.
 #[derive(Debug, thiserror::Error)]
 pub enum MalformedMessage {
     #[error("the message is not valid JSON: {0}")]
@@ -64,8 +64,8 @@ pub(crate) struct Envelope {
     error: Option<Raw>,
 }
 
-/// Treats a `null` member as present: a request with a null id is not a notification, and a null result is a
-/// response.
+/// Treats a `null` member as present: a request with a null id is not a notification, and a null
+/// result is a response.
 fn null_as_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, D::Error> {
     Raw::deserialize(deserializer).map(Some)
 }

@@ -1,8 +1,9 @@
 //! JSON-RPC as MCP uses it: the envelope is parsed once, and the JSON inside it stays raw text.
 //!
-//! A gateway that decodes into types loses every member that the types do not name. Here `params`, `result`
-//! and `data` keep their original text, so unknown members, the spelling of numbers and the order of keys
-//! survive; [`RawObject`] opens one level of an object where the gateway has to read or change a member.
+//! A gateway that decodes into types loses every member that the types do not name. Here `params`,
+//! `result` and `data` keep their original text, so unknown members, the spelling of numbers and
+//! the order of keys survive; [`RawObject`] opens one level of an object where the gateway has to
+//! read or change a member.
 //!
 //! # Layout
 //! - [`lines`]: one message per line, for stdio

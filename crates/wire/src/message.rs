@@ -47,8 +47,8 @@ impl Message {
         Envelope::from_bytes(bytes)?.into_message()
     }
 
-    /// Like [`parse`](Self::parse), for a message that the gateway forwards: rejects one that is nested too
-    /// deep for the receiver's parser.
+    /// Like [`parse`](Self::parse), for a message that the gateway forwards: rejects one that is
+    /// nested too deep for the receiver's parser.
     pub fn parse_shallow(bytes: &[u8]) -> Result<Self, MalformedMessage> {
         let message = Self::parse(bytes)?;
         if !is_too_deep(bytes) {
@@ -65,8 +65,8 @@ impl Message {
         serde_json::to_vec(self).expect("messages are plain JSON")
     }
 
-    /// Writes the message on one line, however its JSON was formatted. Strings in JSON contain no line
-    /// breaks, so every line break is white space and becomes a space.
+    /// Writes the message on one line, however its JSON was formatted. Strings in JSON contain no
+    /// line breaks, so every line break is white space and becomes a space.
     pub fn to_line(&self) -> Vec<u8> {
         let mut line = self.to_bytes();
         for byte in &mut line {

@@ -1,8 +1,8 @@
-//! The parts of a modern request that HTTP repeats in headers: the method, the name of its target, and the
-//! arguments that a tool has marked with `x-mcp-header`.
+//! The parts of a modern request that HTTP repeats in headers: the method, the name of its target,
+//! and the arguments that a tool has marked with `x-mcp-header`.
 //!
-//! Sender and checker of such a request both use this module, so they find the same marks and encode values
-//! the same way.
+//! Sender and checker of such a request both use this module, so they find the same marks and
+//! encode values the same way.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -65,7 +65,8 @@ fn find_repeated_name(marks: &[HeaderMark]) -> Option<&HeaderMark> {
     })
 }
 
-/// Encodes a header value: plain where HTTP allows it, otherwise in base64 between the specified markers.
+/// Encodes a header value: plain where HTTP allows it, otherwise in base64 between the specified
+/// markers.
 pub fn encode_header_value(text: &str) -> String {
     // Plain text that looks encoded is encoded, too, or it would be decoded by mistake.
     if survives_http(text) && base64_part(text).is_none() {
@@ -105,8 +106,8 @@ struct MarkSearch {
 }
 
 impl MarkSearch {
-    /// A mark is valid only if a chain of `properties` leads to it (`is_reachable`); anywhere else it is an
-    /// error.
+    /// A mark is valid only if a chain of `properties` leads to it (`is_reachable`); anywhere else
+    /// it is an error.
     fn walk_schema(&mut self, schema: &Value, is_reachable: bool) -> Result<(), String> {
         match schema {
             Value::Object(members) => {

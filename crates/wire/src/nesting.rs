@@ -4,8 +4,8 @@
 //! parsers behind the gateway recurse for each bracket, and some overflow the stack of their
 //! process.
 
-/// Far deeper than legitimate arguments, results or schemas, and within the limits of common parsers
-/// (`serde_json` has the same).
+/// Far deeper than legitimate arguments, results or schemas, and within the limits of common
+/// parsers (`serde_json` has the same).
 pub const MAX_NESTING: usize = 128;
 
 /// True if brackets are nested deeper than [`MAX_NESTING`]. The text must be JSON, or part of it.
@@ -14,8 +14,8 @@ pub fn is_too_deep(json: &[u8]) -> bool {
 }
 
 fn is_deeper_than(json: &[u8], limit: usize) -> bool {
-    // Most messages have fewer brackets in total than the limit, and counting is much faster than tracking
-    // strings.
+    // Most messages have fewer brackets in total than the limit, and counting is much faster than
+    // tracking strings.
     let openings = json.iter().filter(|byte| matches!(byte, b'[' | b'{'));
     openings.count() > limit && is_open_deeper_than(json, limit)
 }

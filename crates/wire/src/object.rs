@@ -22,8 +22,8 @@ pub fn raw<T: Serialize + ?Sized>(value: &T) -> Raw {
 
 /// An object whose members keep their order and their exact text.
 ///
-/// Lookup is a linear scan: MCP objects have a handful of members per level, and for so few a scan is faster
-/// than hashing.
+/// Lookup is a linear scan: MCP objects have a handful of members per level, and for so few a scan
+/// is faster than hashing.
 #[derive(Clone, Default)]
 pub struct RawObject {
     members: Vec<(String, Raw)>,
@@ -44,8 +44,8 @@ impl RawObject {
         json.map_or_else(|| Ok(Self::new()), Self::open)
     }
 
-    /// Finds one member without opening the whole object. If a name repeats, the last member wins; anything
-    /// but an object has no members.
+    /// Finds one member without opening the whole object. If a name repeats, the last member wins;
+    /// anything but an object has no members.
     pub fn peek_member<'a>(json: &'a RawValue, key: &str) -> Option<&'a RawValue> {
         let mut reader = serde_json::Deserializer::from_str(json.get());
         reader.deserialize_map(Member(key)).ok().flatten()
@@ -222,9 +222,9 @@ impl Visitor<'_> for IsKey<'_> {
     }
 }
 
-/// Drops all but the last of members with the same name. Parsers disagree about such members: if the gateway
-/// decided by the first and the server acted on the last, a name could slip past the rules. As in most
-/// parsers, the last one counts, and only that one is forwarded.
+/// Drops all but the last of members with the same name. Parsers disagree about such members: if
+/// the gateway decided by the first and the server acted on the last, a name could slip past the
+/// rules. As in most parsers, the last one counts, and only that one is forwarded.
 fn drop_repeated_members(members: Vec<(String, Raw)>) -> Vec<(String, Raw)> {
     if !has_repeats(&members) {
         return members;

@@ -15,8 +15,8 @@ pub struct JsonString<'a> {
     pub depth: usize,
 }
 
-/// Returns the JSON with some of its strings replaced. `replace` returns the new literal, or `None` to keep
-/// the string.
+/// Returns the JSON with some of its strings replaced. `replace` returns the new literal, or `None`
+/// to keep the string.
 pub fn replace_strings(
     json: &str,
     mut replace: impl FnMut(&JsonString<'_>) -> Option<String>,

@@ -1,14 +1,15 @@
 //! Calls: from the name a client used to the result. [`pipeline`] is the only way to a server or an
 //! API; read it first.
 //!
-//! May touch the catalog, the policy, the store's audit, the servers and APIs of the gateway, and the
-//! client through the turn. Knows no surface and no endpoint.
-//!
 //! Uses the catalog, the policy, the audit, the gateway's servers and APIs, and, through the turn,
 //! the client. Knows no surface and no endpoint.
+//!
+//! # Layout
 //! - `pipeline`: resolve, decide, validate, dispatch, observe
-//! - `resolve`, `policy_check`, `unapproved`, `consent`: the target of a name, and whether the caller may use it
-//! - `bridge`, `conversation`, `parking`, `tasks`: carry a call between clients and servers of either era
+//! - `resolve`, `policy_check`, `unapproved`, `consent`: the target of a name, and whether the
+//!   caller may use it
+//! - `bridge`, `conversation`, `parking`, `tasks`: carry a call between clients and servers of
+//!   either era
 //! - `tool_file_call`: calls of tools from tool files
 //! - `record`, `observe`: the audit row, and the events for the learner
 //! - [`failure`], `reply`: why a request failed, and the only code that gives errors a wire format

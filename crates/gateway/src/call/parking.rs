@@ -1,7 +1,8 @@
 //! Calls that are parked until their client answers a question.
 //!
-//! The client gets a ticket: a random token without any content, which no other client can guess. The
-//! ticket is valid only for the caller who got it, for the same request, once, and for ten minutes.
+//! The client gets a ticket: a random token without any content, which no other client can guess.
+//! The ticket is valid only for the caller who got it, for the same request, once, and for ten
+//! minutes.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -136,7 +137,7 @@ fn make_room(entries: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
         .values()
         .filter(|it| it.ticket_use.caller == *parking)
         .count();
-    let payer = if own >= MAX_PARKED_EACH {
+    let holder = if own >= MAX_PARKED_EACH {
         Some(parking)
     } else if entries.len() >= MAX_PARKED {
         largest_holder(entries.values().map(|it| (&it.ticket_use.caller, 1)))
@@ -145,7 +146,7 @@ fn make_room(entries: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
     };
     let own_calls = entries
         .iter()
-        .filter(|(_, entry)| Some(&entry.ticket_use.caller) == payer);
+        .filter(|(_, entry)| Some(&entry.ticket_use.caller) == holder);
     let oldest = own_calls
         .min_by_key(|(_, entry)| entry.since)
         .map(|(ticket, _)| ticket.clone());

@@ -55,8 +55,8 @@ impl Remainders {
         results.push_back(item);
         results.retain(|it| it.since.elapsed() < LIFETIME);
         evict_until_below(&mut results, MOST_BYTES_EACH, |it| it.caller == *caller);
-        while let Some(payer) = caller_to_evict(&results) {
-            evict_oldest(&mut results, |it| it.caller == payer);
+        while let Some(holder) = caller_to_evict(&results) {
+            evict_oldest(&mut results, |it| it.caller == holder);
         }
         id
     }

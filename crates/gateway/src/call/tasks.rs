@@ -15,9 +15,9 @@ use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 /// Above this many tasks, the oldest of the tenant with the most is forgotten.
-const REMEMBERED: usize = 10_000;
+const MAX_TASKS: usize = 10_000;
 /// Above this many tasks of one tenant, that tenant's oldest is forgotten.
-const REMEMBERED_EACH: usize = 2_000;
+const MAX_TASKS_EACH: usize = 2_000;
 /// Longer ids are not stored: many of them would exhaust the memory.
 const LONGEST_ID: usize = 1_000;
 
@@ -146,9 +146,9 @@ impl KnownTasks {
 
     fn forget_oldest(&mut self, latest: &Tenant) {
         let tasks_of_latest = self.order.get(latest).map_or(0, VecDeque::len);
-        let payer = if tasks_of_latest > REMEMBERED_EACH {
+        let holder = if tasks_of_latest > MAX_TASKS_EACH {
             Some(latest.clone())
-        } else if self.tasks.len() > REMEMBERED {
+        } else if self.tasks.len() > MAX_TASKS {
             largest_holder(
                 self.order
                     .iter()
@@ -158,8 +158,8 @@ impl KnownTasks {
         } else {
             None
         };
-        if let Some(payer) = payer
-            && let Some(oldest) = self.order.get_mut(&payer).and_then(VecDeque::pop_front)
+        if let Some(holder) = holder
+            && let Some(oldest) = self.order.get_mut(&holder).and_then(VecDeque::pop_front)
             && let Some(task) = self.tasks.remove(&oldest)
         {
             self.by_exposed.remove(&(oldest.tenant, task.exposed));
@@ -241,15 +241,15 @@ mod tests {
                 .unwrap();
         };
         begin(&high, 0);
-        (0..REMEMBERED + 1).for_each(|id| begin(&low, id));
+        (0..MAX_TASKS + 1).for_each(|id| begin(&low, id));
         assert!(tasks.find_by_exposed_id(&high, "0").is_some());
         assert!(tasks.find_by_exposed_id(&low, "0").is_none());
         assert!(
             tasks
-                .find_by_exposed_id(&low, &REMEMBERED.to_string())
+                .find_by_exposed_id(&low, &MAX_TASKS.to_string())
                 .is_some()
         );
-        assert_eq!(lock(&tasks.known).tasks.len(), REMEMBERED_EACH + 1);
+        assert_eq!(lock(&tasks.known).tasks.len(), MAX_TASKS_EACH + 1);
     }
 
     #[test]

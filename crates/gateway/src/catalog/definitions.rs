@@ -14,7 +14,7 @@ use kitbag_wire::Raw;
 use crate::catalog::list_diff::previous_positions;
 
 /// The most changes logged one by one; an updated server may change everything.
-const MOST_TOLD: usize = 20;
+const MAX_LOGGED: usize = 20;
 /// The last definitions of each server, and the number of times that each server changed them.
 #[derive(Default)]
 pub(crate) struct Definitions {
@@ -34,11 +34,11 @@ impl Definitions {
         let known = of_servers.entry(server.clone()).or_default();
         let changes = known.record_listing(listing);
         drop(of_servers);
-        for DefinitionChange { kind, name, what } in changes.iter().take(MOST_TOLD) {
+        for DefinitionChange { kind, name, what } in changes.iter().take(MAX_LOGGED) {
             tracing::warn!(%server, "the definition of the {kind} `{name}` has changed: {what}");
         }
-        if changes.len() > MOST_TOLD {
-            let more = changes.len() - MOST_TOLD;
+        if changes.len() > MAX_LOGGED {
+            let more = changes.len() - MAX_LOGGED;
             tracing::warn!(%server, more, "further definitions have changed");
         }
     }

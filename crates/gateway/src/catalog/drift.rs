@@ -66,7 +66,7 @@ pub(crate) struct DriftLog {
 }
 
 /// The most changes logged one by one; an updated server may change everything.
-const MOST_TOLD: usize = 20;
+const MAX_LOGGED: usize = 20;
 
 impl DriftLog {
     pub(crate) fn enable(&self) {
@@ -97,11 +97,11 @@ impl DriftLog {
 }
 
 fn log_server_drift(on_drift: OnDrift, server: &ServerName, fresh: &[&DriftedDefinition]) {
-    for it in fresh.iter().take(MOST_TOLD) {
+    for it in fresh.iter().take(MAX_LOGGED) {
         log_definition_drift(on_drift, server, it);
     }
-    if fresh.len() > MOST_TOLD {
-        let more = fresh.len() - MOST_TOLD;
+    if fresh.len() > MAX_LOGGED {
+        let more = fresh.len() - MAX_LOGGED;
         let remedy = format!("list all with `kitbag lock diff {server}`");
         tracing::warn!(%server, more, remedy, "further definitions differ from the approved ones");
     }

@@ -23,7 +23,7 @@ const PROCESSES_AT_ONCE: usize = 8;
 const ADDRESSES_AT_ONCE: usize = 64;
 /// Most servers answer within this time; even with sixteen that hang, the others get their turn
 /// after seconds.
-const LONGEST_TURN: Duration = Duration::from_secs(2);
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Permits for listing servers concurrently.
 pub(crate) struct ListingPermits {
@@ -87,7 +87,7 @@ impl ListingPermits {
     ) -> Result<Arc<Listing>, CallError> {
         let permit = self.semaphore_for(server).acquire().await;
         let mut listing = pin!(refresh_listing(host, server, ListChanges::default()));
-        match tokio::time::timeout(LONGEST_TURN, &mut listing).await {
+        match tokio::time::timeout(PERMIT_TIMEOUT, &mut listing).await {
             Ok(listed) => listed,
             Err(_) => {
                 drop(permit);

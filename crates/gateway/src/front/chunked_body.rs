@@ -21,7 +21,7 @@ pub(super) struct ChunkedBody {
     /// The remainder of a frame that was too long for one piece.
     rest: Bytes,
     _serving: RequestGuard,
-    _burdens: Reservations,
+    _reservations: Reservations,
 }
 
 /// The reservations that count for the caller until the response is sent.
@@ -43,12 +43,12 @@ pub(super) fn reserve_until_sent(
 
 impl ChunkedBody {
     pub(super) fn wrap(mut answer: HttpResponse, serving: RequestGuard) -> http::Response<Self> {
-        let burdens = answer.extensions_mut().remove().unwrap_or_default();
+        let reservations = answer.extensions_mut().remove().unwrap_or_default();
         answer.map(|body| Self {
             body,
             rest: Bytes::new(),
             _serving: serving,
-            _burdens: burdens,
+            _reservations: reservations,
         })
     }
 

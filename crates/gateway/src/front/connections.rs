@@ -81,15 +81,15 @@ impl Connections {
     ) -> Option<Arc<ConnectionGuard>> {
         let mut open = lock(&self.open);
         let own = open.values().filter(|it| it.address == address).count();
-        let payer = if own >= self.most_each {
+        let holder = if own >= self.most_each {
             Some(address)
         } else if open.len() >= self.most {
             largest_holder(open.values().map(|it| (it.address, 1)))
         } else {
             None
         };
-        if let Some(payer) = payer {
-            let number = longest_waiting(&open, payer)?;
+        if let Some(holder) = holder {
+            let number = longest_waiting(&open, holder)?;
             if let Some(gone) = open.remove(&number) {
                 gone.ended.cancel();
             }

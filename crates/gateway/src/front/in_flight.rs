@@ -30,7 +30,7 @@ struct LoadLimits {
 impl LoadLimits {
     /// A caller may have four answers of the largest size that servers may send with default
     /// settings.
-    const USUAL: Self = Self {
+    const DEFAULT: Self = Self {
         each: 64 << 20,
         all: 512 << 20,
         small: 64 << 10,
@@ -52,7 +52,7 @@ impl LoadLimits {
 
 impl Default for LoadLimits {
     fn default() -> Self {
-        Self::USUAL
+        Self::DEFAULT
     }
 }
 
@@ -67,12 +67,12 @@ pub(crate) struct InFlightLoad {
 #[derive(Default)]
 struct Shared {
     limits: LoadLimits,
-    book: Mutex<Book>,
-    landed: Notify,
+    totals: Mutex<LoadTotals>,
+    freed: Notify,
 }
 
 #[derive(Default)]
-struct Book {
+struct LoadTotals {
     bytes: usize,
     callers: HashMap<Caller, Load>,
 }
@@ -200,12 +200,12 @@ impl InFlightLoad {
     /// Waits until the caller's clients have read enough to receive more.
     pub(crate) async fn wait_for_room(&self, caller: &Caller) {
         loop {
-            let mut landed = std::pin::pin!(self.shared.landed.notified());
-            landed.as_mut().enable();
+            let mut freed = std::pin::pin!(self.shared.freed.notified());
+            freed.as_mut().enable();
             if self.caller_load(caller).bytes <= self.shared.limits.each {
                 return;
             }
-            landed.await;
+            freed.await;
         }
     }
 
@@ -215,17 +215,17 @@ impl InFlightLoad {
         load: Load,
         fits: impl FnOnce(Load, usize) -> bool,
     ) -> Option<Reservation> {
-        let mut book = lock(&self.shared.book);
-        let now = book.callers.get(caller).copied().unwrap_or_default();
-        if !fits(now, book.bytes) {
+        let mut totals = lock(&self.shared.totals);
+        let now = totals.callers.get(caller).copied().unwrap_or_default();
+        if !fits(now, totals.bytes) {
             return None;
         }
         let sum = Load {
             bytes: now.bytes + load.bytes,
             requests: now.requests + load.requests,
         };
-        book.callers.insert(caller.clone(), sum);
-        book.bytes += load.bytes;
+        totals.callers.insert(caller.clone(), sum);
+        totals.bytes += load.bytes;
         Some(Reservation {
             shared: self.shared.clone(),
             caller: caller.clone(),
@@ -234,7 +234,7 @@ impl InFlightLoad {
     }
 
     fn caller_load(&self, caller: &Caller) -> Load {
-        lock(&self.shared.book)
+        lock(&self.shared.totals)
             .callers
             .get(caller)
             .copied()
@@ -246,16 +246,16 @@ impl Reservation {
     /// Counts more bytes, if they fit the limits.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let limits = self.shared.limits;
-        let mut book = lock(&self.shared.book);
-        let all = book.bytes;
-        let load = book.callers.entry(self.caller.clone()).or_default();
+        let mut totals = lock(&self.shared.totals);
+        let all = totals.bytes;
+        let load = totals.callers.entry(self.caller.clone()).or_default();
         let small = self.load.bytes + bytes <= limits.small;
         if !small && (load.bytes + bytes > limits.each || all + bytes > limits.all) {
             return false;
         }
         load.bytes += bytes;
         self.load.bytes += bytes;
-        book.bytes += bytes;
+        totals.bytes += bytes;
         true
     }
 }
@@ -288,17 +288,17 @@ fn message_length(message: &Message) -> usize {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut book = lock(&self.shared.book);
-        book.bytes -= self.load.bytes;
-        if let Some(load) = book.callers.get_mut(&self.caller) {
+        let mut totals = lock(&self.shared.totals);
+        totals.bytes -= self.load.bytes;
+        if let Some(load) = totals.callers.get_mut(&self.caller) {
             load.bytes -= self.load.bytes;
             load.requests -= self.load.requests;
             if load.bytes == 0 && load.requests == 0 {
-                book.callers.remove(&self.caller);
+                totals.callers.remove(&self.caller);
             }
         }
-        drop(book);
-        self.shared.landed.notify_waiters();
+        drop(totals);
+        self.shared.freed.notify_waiters();
     }
 }
 
@@ -347,7 +347,7 @@ mod tests {
         assert!(send("high", 13 << 10).is_ok());
         drop(unread);
         assert!(send("low", 13 << 10).is_ok());
-        assert!(lock(&in_flight.shared.book).callers.is_empty());
+        assert!(lock(&in_flight.shared.totals).callers.is_empty());
     }
 
     #[test]
@@ -373,8 +373,8 @@ mod tests {
         assert_eq!(pieces, 64);
         assert!(other.grow(1 << 10));
         drop((body, other));
-        assert_eq!(lock(&in_flight.shared.book).bytes, 0);
-        assert!(lock(&in_flight.shared.book).callers.is_empty());
+        assert_eq!(lock(&in_flight.shared.totals).bytes, 0);
+        assert!(lock(&in_flight.shared.totals).callers.is_empty());
     }
 
     #[test]

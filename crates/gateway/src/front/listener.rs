@@ -69,7 +69,7 @@ fn serve_connection(
 ) {
     let _ = stream.set_nodelay(true);
     let ended = admitted.ended.clone();
-    let stream = TimeoutStream::new(stream, admitted.clone(), ConnectionTimeouts::USUAL);
+    let stream = TimeoutStream::new(stream, admitted.clone(), ConnectionTimeouts::DEFAULT);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         let serving = admitted.begin_request();
         request.extensions_mut().insert(ConnectInfo(peer));
@@ -106,7 +106,8 @@ fn conflicting_hosts() -> HttpResponse {
         .into_response()
 }
 
-/// Accepting fails when the system is out of a resource; retrying at once would waste the remaining resources.
+/// Accepting fails when the system is out of a resource; retrying at once would waste the remaining
+/// resources.
 async fn pause_accepting(error: &io::Error) {
     tracing::warn!(%error, "failed to accept a connection");
     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;

@@ -1,5 +1,5 @@
-//! The lists of capabilities that a caller may see: merged from the catalog page by page, or of one server as
-//! returned by that server.
+//! The lists of capabilities that a caller may see: merged from the catalog page by page, or of one
+//! server as returned by that server.
 
 use std::borrow::Cow;
 

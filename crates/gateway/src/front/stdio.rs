@@ -130,7 +130,7 @@ impl StdioConnection {
             Ok(Message::Response(response)) => self.handle_response(response),
             Err(malformed) => {
                 self.send_to_client(malformed_response(malformed).into())
-                    .await
+                    .await;
             }
         }
     }

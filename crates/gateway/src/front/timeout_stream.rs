@@ -22,7 +22,7 @@ pub(super) struct ConnectionTimeouts {
 
 impl ConnectionTimeouts {
     /// A head is a few hundred bytes; a client may be busy for a while before it continues reading.
-    pub(super) const USUAL: Self = Self {
+    pub(super) const DEFAULT: Self = Self {
         head: Duration::from_secs(10),
         reader: Duration::from_secs(30),
     };

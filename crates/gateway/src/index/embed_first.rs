@@ -12,35 +12,35 @@ use super::{CapabilityIndex, IndexSubject, Snapshot};
 /// How long a search waits for the vectors of its nearest tools. On two idle cores the embedder's
 /// current batch and the search's batches take 0.3 to 0.5 s; on a busy machine it is enough for the
 /// nearest few.
-const PATIENCE: Duration = Duration::from_millis(500);
+const MAX_WAIT: Duration = Duration::from_millis(500);
 
 impl CapabilityIndex {
     /// Requests the vectors that a search for this query needs first, and waits for them briefly.
     /// If no vectors are missing, compares two numbers only.
     pub(crate) async fn embed_first(
         &self,
-        intent: &EmbeddedQuery,
+        query: &EmbeddedQuery,
         options: &Options,
         allowed: impl Fn(&IndexSubject) -> bool,
     ) {
         let snapshot = self.snapshot();
         // A query without a vector is matched by keywords anyway.
         if snapshot.index.is_complete()
-            || intent.vector().is_none()
+            || query.vector().is_none()
             || !self.requested_texts.has_run()
         {
             return;
         }
-        let missing = snapshot.missing_near(intent, options, allowed);
+        let missing = snapshot.missing_near(query, options, allowed);
         if missing.is_empty() {
             return;
         }
         let waits = self.requested_texts.request(missing);
-        // Vectors that were published in the meantime did not notify this search.
+        // Vectors published since the snapshot was taken do not notify this search.
         let is_latest = Arc::ptr_eq(&snapshot, &self.snapshot());
         if let Some(end) = waits.filter(|_| is_latest) {
             // The answer uses the available vectors, however the wait ends.
-            let _ = tokio::time::timeout(PATIENCE, end).await;
+            let _ = tokio::time::timeout(MAX_WAIT, end).await;
         }
     }
 }
@@ -49,12 +49,12 @@ impl Snapshot {
     /// Returns the texts without a vector of the tools that match best by keywords.
     fn missing_near(
         &self,
-        intent: &EmbeddedQuery,
+        query: &EmbeddedQuery,
         options: &Options,
         allowed: impl Fn(&IndexSubject) -> bool,
     ) -> Vec<TextHash> {
         let documents = self.index.documents();
-        let text = intent.as_intent().text;
+        let text = query.as_intent().text;
         let nearest = nearest_by_words(&self.index, text, |at| {
             options.admits(&documents[at].entry) && allowed(&self.subjects[at])
         });

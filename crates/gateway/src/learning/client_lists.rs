@@ -12,7 +12,7 @@ use kitbag_relevance::MAX_TOP_K;
 use kitbag_domain::fairness::entry_to_evict;
 
 /// How long favourites stay unchanged, so that a list does not change all the time.
-const FAVOURITES_KEPT: Duration = Duration::from_secs(600);
+const FAVOURITES_CACHE_TIME: Duration = Duration::from_secs(600);
 /// Above this many clients, the least recently seen client of the caller with the most clients is
 /// dropped.
 const MOST_LISTS: usize = 10_000;
@@ -107,7 +107,7 @@ impl ListedFavourites {
     }
 
     fn are_fresh(&self) -> bool {
-        self.since.elapsed() < FAVOURITES_KEPT
+        self.since.elapsed() < FAVOURITES_CACHE_TIME
     }
 }
 

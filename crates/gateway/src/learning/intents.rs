@@ -1,5 +1,5 @@
-//! The data that `run_intent` needs in addition to the tools: templates from files and learned ones,
-//! cached answers, and each client's last unanswered intent.
+//! The data that `run_intent` needs in addition to the tools: templates from files and learned
+//! ones, cached answers, and each client's last unanswered intent.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -63,7 +63,7 @@ const UNANSWERED_LIFETIME: Duration = Duration::from_secs(600);
 /// An intent that waits for the user, or for a slow server, does not delay identical ones for
 /// longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// Clients whose last intent is stored; the least recent is dropped.
+/// Clients whose last intent is stored. At this number expired intents are dropped, or else all.
 const MAX_UNANSWERED: usize = 1_000;
 
 impl Default for Intents {

@@ -16,7 +16,7 @@ use crate::state::clock::now;
 const MOST_SCOPES: usize = 32;
 
 /// Lessons whose vectors are computed again before they are written: a second of work.
-const RENEWED_TOGETHER: usize = 64;
+const RECOMPUTE_BATCH: usize = 64;
 
 /// The tenants whose lessons count together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -116,7 +116,7 @@ impl LearnedMemory {
         let mut stale = self.store.lessons(&LessonFilter::default()).await?;
         stale.retain(|it| is_stale(&it.lesson, &model));
         let mut renewed = 0;
-        for some in stale.chunks(RENEWED_TOGETHER) {
+        for some in stale.chunks(RECOMPUTE_BATCH) {
             renewed += self.recompute_batch(some, &model).await?;
         }
         Ok(renewed)

@@ -7,7 +7,8 @@
 //! calls a server.
 //!
 //! # Layout
-//! - [`priors`], [`priors_schedule`]: success, latency and cost of each tool, computed from the audit
+//! - [`priors`], [`priors_schedule`]: success, latency and cost of each tool, computed from the
+//!   audit
 //! - `intents`, [`learned_templates`], [`template_folder`], [`template_check`]: templates for
 //!   `run_intent`
 //! - `arguments`: the text of a call's arguments
@@ -106,7 +107,8 @@ impl Learner {
         Some(Votes::combine(own, shared))
     }
 
-    /// Loads lessons that another gateway has learned, and drops lessons that a command has deleted.
+    /// Loads lessons that another gateway has learned, and drops lessons that a command has
+    /// deleted.
     pub(crate) async fn load_new_lessons(&self) {
         self.memory.load_new().await;
     }
@@ -116,10 +118,10 @@ impl Learner {
         match self.memory.recompute_stale().await {
             Ok(0) => {}
             Ok(lessons) => {
-                tracing::info!(lessons, "computed lessons' vectors with the current model")
+                tracing::info!(lessons, "computed lessons' vectors with the current model");
             }
             Err(error) => {
-                tracing::warn!(%error, "failed to compute the vectors of another model's lessons")
+                tracing::warn!(%error, "failed to compute the vectors of another model's lessons");
             }
         }
     }

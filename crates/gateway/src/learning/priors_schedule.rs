@@ -15,17 +15,17 @@ use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
 
 /// The interval of checks whether a run is due: schedules have a resolution of minutes.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// The time after which a failed run is retried.
-const TRY_AGAIN: Duration = Duration::from_secs(600);
+const RETRY_DELAY: Duration = Duration::from_secs(600);
 /// The longest time that the index may take to publish the result of a run.
-const INDEXED_WITHIN: Duration = Duration::from_secs(1800);
+const INDEX_TIMEOUT: Duration = Duration::from_secs(1800);
 
 #[derive(Debug, thiserror::Error)]
 enum RunError {
     #[error(transparent)]
     Store(#[from] Error),
-    #[error("the index did not publish the priors within {INDEXED_WITHIN:?}")]
+    #[error("the index did not publish the priors within {INDEX_TIMEOUT:?}")]
     NotIndexed,
 }
 
@@ -37,10 +37,10 @@ pub async fn follow_schedule(host: Arc<GatewayHost>) {
         let done = run_if_due(&host, started, at_start).await;
         at_start = false;
         let pause = match done {
-            Ok(()) => LOOK_EVERY,
+            Ok(()) => CHECK_INTERVAL,
             Err(error) => {
                 tracing::warn!(%error, "computing the priors of tools failed; trying again later");
-                TRY_AGAIN
+                RETRY_DELAY
             }
         };
         tokio::time::sleep(pause).await;
@@ -69,7 +69,7 @@ async fn run_if_due(
     let summary = update_priors(&gateway, &namespace).await?;
     host.catalog_changed.notify_one();
     let indexed = index.wait_for_priors(summary.counted_at);
-    let indexed = tokio::time::timeout(INDEXED_WITHIN, indexed).await;
+    let indexed = tokio::time::timeout(INDEX_TIMEOUT, indexed).await;
     indexed.map_err(|_| RunError::NotIndexed)?;
     let PriorsSummary { tools, calls, .. } = summary;
     index.set_priors_updated_at(summary.counted_at).await?;

@@ -17,17 +17,17 @@ use kitbag_relevance::learning::call_linker::{CallLinker, DraftContext, LessonDr
 use kitbag_relevance::learning::event::{CallArguments, UseEvent, UseKind};
 
 /// Events that arrive within this time are written together.
-const TOGETHER: Duration = Duration::from_millis(250);
-const MOST_TOGETHER: usize = 1_000;
+const BATCH_INTERVAL: Duration = Duration::from_millis(250);
+const MAX_BATCH: usize = 1_000;
 /// Texts of arguments that are embedded per batch during a flood. Each takes some milliseconds of a
 /// core, so a flood of calls costs at most one in a hundred.
-const EMBEDDED_IN_FLOOD: usize = 1;
-const EMBEDDED_IN_PEACE: usize = 8;
+const EMBEDDINGS_IN_FLOOD: usize = 1;
+const EMBEDDINGS_PER_BATCH: usize = 8;
 /// More events than agents produce during one batch.
 const FLOOD: usize = 40;
 /// Lessons of one tenant per batch: far more than its agents cause, and few enough that a tenant
 /// that floods the gateway does not fill the store.
-const MOST_LESSONS_TOGETHER: usize = 64;
+const MAX_LESSONS_PER_BATCH: usize = 64;
 /// Calls whose arguments are stored, so that repeated calls are learned once.
 const MOST_KNOWN_CALLS: usize = 10_000;
 
@@ -80,7 +80,7 @@ impl LessonWriter {
     ) {
         let mut batch = Vec::from_iter(first);
         loop {
-            batch.extend(std::iter::from_fn(|| uses.try_recv().ok()).take(MOST_TOGETHER));
+            batch.extend(std::iter::from_fn(|| uses.try_recv().ok()).take(MAX_BATCH));
             if batch.is_empty() {
                 return;
             }
@@ -95,8 +95,8 @@ impl LessonWriter {
         let mut lessons = Vec::new();
         let mut counts: HashMap<Tenant, usize> = HashMap::new();
         let mut left = match uses.len() < FLOOD {
-            true => EMBEDDED_IN_PEACE,
-            false => EMBEDDED_IN_FLOOD,
+            true => EMBEDDINGS_PER_BATCH,
+            false => EMBEDDINGS_IN_FLOOD,
         };
         for ObservedUse { event, settings } in &uses {
             let vector = match event.what.words() {
@@ -113,7 +113,7 @@ impl LessonWriter {
             let of_tenant = counts.entry(tenant.clone()).or_insert(0);
             for draft in self.linker.record_event(event, vector, arguments) {
                 *of_tenant += 1;
-                if *of_tenant <= MOST_LESSONS_TOGETHER {
+                if *of_tenant <= MAX_LESSONS_PER_BATCH {
                     lessons.push(
                         self.to_lesson(event, draft, &model, settings.keep_words)
                             .await,
@@ -181,6 +181,6 @@ impl LessonWriter {
 /// Lets events accumulate, unless a flush is requested. Waking the task for each event would cost
 /// more than the events themselves.
 async fn wait_for_batch(flushes: &mut mpsc::Receiver<FlushRequest>) -> Option<FlushRequest> {
-    let waited = tokio::time::timeout(TOGETHER, flushes.recv()).await;
+    let waited = tokio::time::timeout(BATCH_INTERVAL, flushes.recv()).await;
     waited.ok().flatten()
 }

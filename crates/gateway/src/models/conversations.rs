@@ -10,8 +10,8 @@ use kitbag_llm::trim::ConversationMemory;
 
 use kitbag_domain::fairness::entry_to_evict;
 
-/// Each takes one or two kilobytes. Beyond this many, the least recently seen conversation of the caller
-/// with the most is dropped; if it continues, its tools are chosen again.
+/// Each takes one or two kilobytes. Beyond this many, the least recently seen conversation of the
+/// caller with the most is dropped; if it continues, its tools are chosen again.
 const MAX_CONVERSATIONS: usize = 10_000;
 
 #[derive(Default)]

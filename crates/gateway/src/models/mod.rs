@@ -5,7 +5,8 @@
 //!
 //! # Layout
 //! - this file: from a parsed request to a shorter body
-//! - `request_tools`: the tools of a request: Kitbag's, foreign and fixed; `needs`: the tools it needs
+//! - `request_tools`: the tools of a request: Kitbag's, foreign and fixed; `needs`: the tools it
+//!   needs
 //! - `relevant_tools`: a search for the user's text, with a short timeout
 //! - `conversations`: the tools that each conversation has
 //! - `model_turn`: reports the use of tools
@@ -83,8 +84,8 @@ pub(crate) async fn trim_tools(
 }
 
 impl<'r> RelevantTools<'r> {
-    /// Returns the tools to add for the user's text. An unclear text adds no tools to a running conversation;
-    /// at its beginning it adds the nearest tools, unless it needs none.
+    /// Returns the tools to add for the user's text. An unclear text adds no tools to a running
+    /// conversation; at its beginning it adds the nearest tools, unless it needs none.
     fn names_needed(self, before: &SelectedTools) -> Option<Vec<&'r str>> {
         let is_beginning = *before == SelectedTools::All;
         match (self.are_clear, is_beginning, self.ask_for_none) {
@@ -95,8 +96,8 @@ impl<'r> RelevantTools<'r> {
     }
 }
 
-/// Decides for each tool whether it stays. Unapproved tools never do. A request that would lose all its
-/// tools keeps them if its vendor would reject it without.
+/// Decides for each tool whether it stays. Unapproved tools never do. A request that would lose all
+/// its tools keeps them if its vendor would reject it without.
 fn choose_kept(
     memory: &mut ConversationMemory,
     tools: &RequestTools<'_>,
@@ -150,8 +151,8 @@ fn rewrite_request(
     }
 }
 
-/// Estimates the tokens of the removed tools from their share of the bytes. Estimating each tool would take
-/// too long.
+/// Estimates the tokens of the removed tools from their share of the bytes. Estimating each tool
+/// would take too long.
 fn estimate_saved_tokens(request: &ModelRequest<'_>, is_kept: &[bool]) -> u64 {
     if !is_kept.contains(&false) {
         return 0;

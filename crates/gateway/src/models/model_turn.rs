@@ -1,5 +1,5 @@
-//! Reports the use of tools in a request to a model: the user's text, the tools offered to the model, and the
-//! tools it called.
+//! Reports the use of tools in a request to a model: the user's text, the tools offered to the
+//! model, and the tools it called.
 
 use kitbag_domain::{Caller, Outcome};
 use kitbag_llm::trim::DialogueUpdate;
@@ -9,7 +9,8 @@ use crate::call::observe::send_event;
 use crate::state::gateway::Gateway;
 use kitbag_relevance::learning::event::{ClientKey, UseKind};
 
-/// The use of tools in one request to a model. Each call is reported once, with the first request after it.
+/// The use of tools in one request to a model. Each call is reported once, with the first request
+/// after it.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelTurn {
     pub(crate) caller: Caller,
@@ -47,8 +48,8 @@ impl ModelTurn {
     }
 }
 
-/// Sends the events of a request to the learner. The calls themselves come in through MCP, mostly without the
-/// user's text, which only the model's request has.
+/// Sends the events of a request to the learner. The calls themselves come in through MCP, mostly
+/// without the user's text, which only the model's request has.
 pub(super) fn report_model_turn(gateway: &Gateway, turn: &ModelTurn) {
     let client = ClientKey {
         caller: turn.caller.clone(),

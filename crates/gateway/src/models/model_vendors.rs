@@ -54,8 +54,8 @@ impl ModelVendors {
         self.settings_for(vendor).url.origin().ascii_serialization()
     }
 
-    /// Returns the URL of a path at the vendor. It is always below the configured address, however dots and
-    /// slashes are encoded.
+    /// Returns the URL of a path at the vendor. It is always below the configured address, however
+    /// dots and slashes are encoded.
     pub(crate) fn vendor_url(
         &self,
         vendor: Vendor,
@@ -106,8 +106,8 @@ impl ModelVendors {
 /// No path of a vendor is percent-encoded more often than this.
 const MAX_ENCODINGS: usize = 4;
 
-/// False for a path with a parent segment, however the vendor reads it: servers may decode a path twice,
-/// treat a backslash as a slash, or ignore the text after a semicolon.
+/// False for a path with a parent segment, however the vendor reads it: servers may decode a path
+/// twice, treat a backslash as a slash, or ignore the text after a semicolon.
 fn stays_below_root(path_and_query: &str) -> bool {
     let path = path_and_query
         .split_once('?')

@@ -7,8 +7,8 @@ use crate::catalog::Catalog;
 use crate::state::gateway::Gateway;
 use crate::surface::tools::AlwaysOnTool;
 
-/// A result may mention hundreds of tools. More than these would crowd out the tools relevant to the user's
-/// text.
+/// A result may mention hundreds of tools. More than these would crowd out the tools relevant to
+/// the user's text.
 const MAX_MENTIONED: usize = 10;
 
 /// Returns the needs of Kitbag's tools, without relevant tools, which need a search.
@@ -70,8 +70,8 @@ pub(super) fn foreign_needs<'r>(
     }
 }
 
-/// Returns the mentioned tools: those in the latest text first, and within a text in order, because lists
-/// begin with the best.
+/// Returns the mentioned tools: those in the latest text first, and within a text in order, because
+/// lists begin with the best.
 fn mentioned_tools<'r>(names: &Mentions<'r>, update: &DialogueUpdate<'_>) -> Vec<&'r str> {
     let texts = update.texts.iter().rev();
     let named: Vec<&'r str> = texts

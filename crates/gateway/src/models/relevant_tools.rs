@@ -11,18 +11,18 @@ use super::request_tools::RequestTools;
 use crate::state::gateway::Gateway;
 use crate::surface::find::{Findings, find_best};
 
-/// A search takes a few milliseconds. A request does not wait longer, because the user is waiting for the
-/// model's first token.
+/// A search takes a few milliseconds. A request does not wait longer, because the user is waiting
+/// for the model's first token.
 const SEARCH_TIMEOUT: Duration = Duration::from_millis(30);
-/// Half of the limit: the set must be able to grow with the conversation, since each removed tool invalidates
-/// the vendor's cache.
+/// Half of the limit: the set must be able to grow with the conversation, since each removed tool
+/// invalidates the vendor's cache.
 const MAX_RELEVANT: usize = MAX_TOP_K / 2;
-/// The index caches vectors of texts up to 1,024 bytes. A longer text keeps its two ends, which usually hold
-/// the task; the material is in between.
+/// The index caches vectors of texts up to 1,024 bytes. A longer text keeps its two ends, which
+/// usually hold the task; the material is in between.
 const MAX_END_BYTES: usize = 500;
 
-/// From this probability that a tool is right, a text is clear. It is higher than for a search, because a
-/// changed list invalidates the vendor's cache.
+/// From this probability that a tool is right, a text is clear. It is higher than for a search,
+/// because a changed list invalidates the vendor's cache.
 const CLEAR_PROBABILITY: f32 = 0.3;
 
 pub(super) struct RelevantTools<'r> {
@@ -34,7 +34,8 @@ pub(super) struct RelevantTools<'r> {
     pub(super) ask_for_none: bool,
 }
 
-/// Returns `None` if the search times out or has no vectors: shared words are too weak a reason to remove tools.
+/// Returns `None` if the search times out or has no vectors: shared words are too weak a reason to
+/// remove tools.
 pub(super) async fn find_relevant<'r>(
     gateway: &Arc<Gateway>,
     caller: &Caller,

@@ -31,7 +31,8 @@ enum ToolSide<'r> {
     Unapproved,
     /// A function of the client or of another server.
     Foreign(&'r str),
-    /// A tool of the vendor, or a deferred tool, which costs no tokens until the model searches for it.
+    /// A tool of the vendor, or a deferred tool, which costs no tokens until the model searches for
+    /// it.
     Fixed,
 }
 
@@ -43,7 +44,8 @@ pub(crate) struct ToolLimits {
 }
 
 impl<'r> RequestTools<'r> {
-    /// A tool that is hidden from the caller counts as foreign: the result must not reveal that it exists.
+    /// A tool that is hidden from the caller counts as foreign: the result must not reveal that it
+    /// exists.
     pub(super) fn classify(
         gateway: &Gateway,
         catalog: &Catalog,
@@ -196,8 +198,8 @@ fn is_unapproved(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &s
 }
 
 impl ToolLimits {
-    /// Returns `None` if the foreign and fixed tools already exceed the vendor's limit. Trimming would not help
-    /// then, and the vendor's error is the best answer.
+    /// Returns `None` if the foreign and fixed tools already exceed the vendor's limit. Trimming
+    /// would not help then, and the vendor's error is the best answer.
     pub(super) fn for_request(
         foreign_tools: ForeignTools,
         api: ModelApi,

@@ -19,7 +19,7 @@ use crate::secrets::secrecy;
 use crate::state::store_address::store_address;
 
 /// The interval of checks whether any lookup still uses the secrets.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The variable with the key that encrypts the secrets in the store.
 pub const KEY_VARIABLE: &str = "KITBAG_SECRET_KEY";
@@ -131,7 +131,7 @@ impl SecretSnapshot {
 async fn follow_changes(secrets: Weak<SecretSnapshot>, mut changes: watch::Receiver<ChangeCounts>) {
     let mut known = changes.borrow().secrets;
     loop {
-        let waited = tokio::time::timeout(LOOK_EVERY, changes.changed()).await;
+        let waited = tokio::time::timeout(CHECK_INTERVAL, changes.changed()).await;
         let is_closed = matches!(waited, Ok(Err(_)));
         let Some(secrets) = secrets.upgrade().filter(|_| !is_closed) else {
             return;

@@ -1,5 +1,5 @@
-//! Background tasks: rebuild the index when the catalog changes, delete old audit rows and lessons, close
-//! sessions of revoked keys, expire idle sessions, retry servers that could not be listed.
+//! Background tasks: rebuild the index when the catalog changes, delete old audit rows and lessons,
+//! close sessions of revoked keys, expire idle sessions, retry servers that could not be listed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,15 +23,16 @@ const EMBEDDER_RETRY_DELAY: Duration = Duration::from_secs(30);
 /// The interval at which the progress of a long computation is logged.
 const PROGRESS_LOG_INTERVAL: Duration = Duration::from_secs(2);
 const RETENTION_INTERVAL: Duration = Duration::from_secs(3600);
-/// The time within which sessions and streams end after their key was revoked or has expired. Keys are revoked
-/// by other processes, so the store has to be polled.
+/// The time within which sessions and streams end after their key was revoked or has expired. Keys
+/// are revoked by other processes, so the store has to be polled.
 const REVOKED_KEYS_INTERVAL: Duration = Duration::from_millis(500);
 /// The time within which `kitbag key list` shows that a key was used.
 const KEY_USES_INTERVAL: Duration = Duration::from_secs(5);
 const BATCH_PAUSE: Duration = Duration::from_millis(100);
 const DELETE_BATCH_ROWS: u32 = 1_000;
 
-/// Rebuilds the index whenever the catalog or the results of calls have changed, until the gateway closes.
+/// Rebuilds the index whenever the catalog or the results of calls have changed, until the gateway
+/// closes.
 pub async fn follow_catalog(host: Arc<GatewayHost>) {
     let mut wait = INDEX_CHECK_INTERVAL;
     loop {
@@ -82,7 +83,8 @@ async fn update_index(host: &GatewayHost) -> bool {
     true
 }
 
-/// Deletes audit rows older than the retention time, in batches small enough not to slow down requests.
+/// Deletes audit rows older than the retention time, in batches small enough not to slow down
+/// requests.
 pub async fn delete_old_audit(host: Arc<GatewayHost>) {
     loop {
         let gateway = host.gateway();
@@ -108,8 +110,8 @@ pub async fn delete_old_audit(host: Arc<GatewayHost>) {
     }
 }
 
-/// Recomputes, once at the start, lessons that were learned with another embedding model, and deletes expired
-/// lessons at intervals.
+/// Recomputes, once at the start, lessons that were learned with another embedding model, and
+/// deletes expired lessons at intervals.
 pub async fn expire_lessons(host: Arc<GatewayHost>) {
     host.gateway()
         .services
@@ -207,8 +209,8 @@ impl Outage {
     }
 }
 
-/// Warns of `[tools]` entries for tools that no server offers, except tools of servers that have not been
-/// listed yet.
+/// Warns of `[tools]` entries for tools that no server offers, except tools of servers that have
+/// not been listed yet.
 pub(crate) fn warn_about_unknown_tools(gateway: &Gateway) {
     let was_listed = |name: &str| {
         let server =

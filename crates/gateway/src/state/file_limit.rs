@@ -1,8 +1,8 @@
-//! Raises the limit of open files (`RLIMIT_NOFILE`). Connections count as files, and most systems start with a
-//! low limit.
+//! Raises the limit of open files (`RLIMIT_NOFILE`). Connections count as files, and most systems
+//! start with a low limit.
 
-/// The highest limit that is useful. Child processes inherit the limit, and some of them iterate over all
-/// possible file descriptors, so it is not raised to a million.
+/// The highest limit that is useful. Child processes inherit the limit, and some of them iterate
+/// over all possible file descriptors, so it is not raised to a million.
 const MAX_USEFUL_LIMIT: u64 = 65_536;
 /// The limit that is assumed where the system reports none.
 const DEFAULT_LIMIT: usize = 1_024;

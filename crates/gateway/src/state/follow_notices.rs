@@ -1,5 +1,5 @@
-//! Handles notifications from servers: forwards resource updates, and lists a server again when it announces
-//! changed lists (debounced).
+//! Handles notifications from servers: forwards resource updates, and lists a server again when it
+//! announces changed lists (debounced).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -101,7 +101,8 @@ mod tests {
 
     const TOOLS: NoticeKind = NoticeKind::ToolsChanged;
 
-    /// Returns the milliseconds at which a server is listed if it announces a change at each of the given ones.
+    /// Returns the milliseconds at which a server is listed if it announces a change at each of the
+    /// given ones.
     fn listed_at(announcements: &[u64], last: u64) -> Vec<u64> {
         let begin = Instant::now();
         let at = |ms: u64| begin + Duration::from_millis(ms);

@@ -1,5 +1,5 @@
-//! Watches the store and applies what a command or another gateway has written to it: listings of servers,
-//! priors of tools, credentials, logins, and lessons.
+//! Watches the store and applies what a command or another gateway has written to it: listings of
+//! servers, priors of tools, credentials, logins, and lessons.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::state::follow_tool_files::reload_tool_files;
 use crate::state::gateway::Gateway;
 use crate::state::host::{GatewayHost, load_listing};
 
-/// Servers that wait for a login are also checked without a change in the store, for example a server
-/// that was configured after the user had logged in.
+/// Servers that wait for a login are also checked without a change in the store, for example a
+/// server that was configured after the user had logged in.
 const LOGIN_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Follows the store until the gateway closes.
@@ -106,9 +106,9 @@ async fn apply_listings(host: &Arc<GatewayHost>) {
     }
 }
 
-/// Returns the stored listing and its changes, if it was made for the same configuration of the server, is
-/// newer than the listing in use, and differs from it. An older one is what this gateway stored last, before
-/// the listing in use is written.
+/// Returns the stored listing and its changes, if it was made for the same configuration of the
+/// server, is newer than the listing in use, and differs from it. An older one is what this gateway
+/// stored last, before the listing in use is written.
 async fn newer_listing(
     gateway: &Gateway,
     server: &Server,

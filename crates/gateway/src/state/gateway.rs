@@ -1,7 +1,7 @@
 //! The gateway built from one configuration: its settings, servers, policy and current catalog.
 //!
-//! Its settings never change. A reload of the configuration builds another [`Gateway`], which shares the
-//! [`Services`] of the process.
+//! Its settings never change. A reload of the configuration builds another [`Gateway`], which
+//! shares the [`Services`] of the process.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -121,9 +121,9 @@ impl Gateway {
         self.catalog.load_full()
     }
 
-    /// Returns true if the caller may know of a server or an API. A server is also hidden from a caller with a
-    /// key if policy rules hide everything it offers: its name would reveal something that the caller may
-    /// not see.
+    /// Returns true if the caller may know of a server or an API. A server is also hidden from a
+    /// caller with a key if policy rules hide everything it offers: its name would reveal something
+    /// that the caller may not see.
     pub(crate) fn is_server_visible(
         &self,
         catalog: &Catalog,
@@ -259,8 +259,8 @@ fn build_platform(config: &Config, services: &Services, web: &ConfiguredWeb) -> 
     })
 }
 
-/// Warns of resource URIs that several servers newly claim. Two servers of the same kind share all their
-/// URIs, so one is logged as an example.
+/// Warns of resource URIs that several servers newly claim. Two servers of the same kind share all
+/// their URIs, so one is logged as an example.
 fn warn_about_contested_uris(before: &Catalog, after: &Catalog) {
     let known = before.routes().contested_uris();
     let mut fresh = after.routes().contested_uris();

@@ -1,5 +1,5 @@
-//! Holds the current [`Gateway`] and replaces it when the configuration is reloaded. Requests that began with
-//! the previous gateway finish with it.
+//! Holds the current [`Gateway`] and replaces it when the configuration is reloaded. Requests that
+//! began with the previous gateway finish with it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,8 +34,8 @@ pub struct GatewayHost {
     gateway: ArcSwap<Gateway>,
     /// The number of times that a new catalog was requested.
     wanted_catalogs: AtomicU64,
-    /// How many of these requests the latest catalog covers. Locked while a catalog is built, or one from older
-    /// listings could replace a newer one.
+    /// How many of these requests the latest catalog covers. Locked while a catalog is built, or
+    /// one from older listings could replace a newer one.
     built_catalogs: Mutex<u64>,
     /// Notifies the task that updates the index of a new catalog.
     pub(crate) catalog_changed: Notify,
@@ -93,8 +93,8 @@ impl GatewayHost {
         log.log_drift(&gateway.lock, &gateway.catalog().unapproved);
     }
 
-    /// Rebuilds the catalog from the latest listings, on a blocking thread. Requests use the previous catalog
-    /// until then.
+    /// Rebuilds the catalog from the latest listings, on a blocking thread. Requests use the
+    /// previous catalog until then.
     pub(crate) async fn rebuild_catalog(self: &Arc<Self>) {
         let host = self.clone();
         let wish = 1 + self.wanted_catalogs.fetch_add(1, Ordering::SeqCst);
@@ -104,8 +104,8 @@ impl GatewayHost {
         }
     }
 
-    /// Builds a catalog, unless a build that began after this request covers it: when hundreds of servers are
-    /// listed at once, most requests share a build.
+    /// Builds a catalog, unless a build that began after this request covers it: when hundreds of
+    /// servers are listed at once, most requests share a build.
     fn build_requested_catalog(&self, wish: u64) {
         let mut built = lock(&self.built_catalogs);
         if *built >= wish {
@@ -118,7 +118,8 @@ impl GatewayHost {
         self.catalog_changed.notify_one();
     }
 
-    /// Replaces the effective configuration (reload). If the new one cannot be used, nothing changes.
+    /// Replaces the effective configuration (reload). If the new one cannot be used, nothing
+    /// changes.
     pub async fn replace_config(
         self: &Arc<Self>,
         config: &Config,
@@ -147,7 +148,8 @@ impl GatewayHost {
         self.gateway.store(after.clone());
         after.services.intents.forget_results();
         tokio::spawn(check_templates(after.clone()));
-        // Rebuilds the catalog once more: a listing that arrived in the meantime went to the previous gateway.
+        // Rebuilds the catalog once more: a listing that arrived in the meantime went to the
+        // previous gateway.
         self.rebuild_catalog().await;
         for server in before
             .upstreams

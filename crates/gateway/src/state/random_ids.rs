@@ -1,4 +1,5 @@
-//! Random identifiers: tokens for sessions and parked calls that no client can guess, and request ids.
+//! Random identifiers: tokens for sessions and parked calls that no client can guess, and request
+//! ids.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

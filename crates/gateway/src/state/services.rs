@@ -1,5 +1,5 @@
-//! The services that live as long as the process and outlive every configuration: store, sessions, index,
-//! meter, audit.
+//! The services that live as long as the process and outlive every configuration: store, sessions,
+//! index, meter, audit.
 
 use std::sync::{Arc, OnceLock};
 
@@ -60,7 +60,8 @@ pub struct Services {
 }
 
 impl Services {
-    /// Creates the services of a process. They read only those settings that a reload does not change.
+    /// Creates the services of a process. They read only those settings that a reload does not
+    /// change.
     pub(crate) fn new(
         config: &Config,
         store: Store,

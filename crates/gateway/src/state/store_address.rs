@@ -13,8 +13,8 @@ pub enum StoreConfigError {
     Address(#[from] StoreAddressError),
 }
 
-/// Returns the address of the store. Its variables come only from the environment, because the secrets are in
-/// the store.
+/// Returns the address of the store. Its variables come only from the environment, because the
+/// secrets are in the store.
 pub fn store_address(config: &Config) -> Result<StoreAddress, StoreConfigError> {
     Ok(match &config.store {
         StoreLocation::File(path) => StoreAddress::from(path),
@@ -25,8 +25,8 @@ pub fn store_address(config: &Config) -> Result<StoreAddress, StoreConfigError> 
     })
 }
 
-/// Returns false if the store certainly does not exist yet. Only a connection can show whether a database
-/// exists on a server.
+/// Returns false if the store certainly does not exist yet. Only a connection can show whether a
+/// database exists on a server.
 pub fn store_may_exist(config: &Config) -> bool {
     match &config.store {
         StoreLocation::File(path) => path.exists(),

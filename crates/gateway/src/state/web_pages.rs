@@ -28,8 +28,8 @@ impl ConfiguredWeb {
         Self::with_roots(settings, load_roots(settings), lookup)
     }
 
-    /// Reuses the reader and the browser if the settings are the same, so that the limit of concurrent
-    /// screenshots stays shared.
+    /// Reuses the reader and the browser if the settings are the same, so that the limit of
+    /// concurrent screenshots stays shared.
     pub(crate) fn with_settings(&self, settings: &WebSettings, lookup: &Lookup) -> Self {
         let roots = load_roots(settings);
         match self.settings == *settings && self.roots == roots {

@@ -1,4 +1,5 @@
-//! Builds the sandbox from the `[code]` section: time, memory and output limits, and this binary as the worker.
+//! Builds the sandbox from the `[code]` section: time, memory and output limits, and this binary as
+//! the worker.
 
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ pub fn build_sandbox(code: &Code) -> Sandbox {
 
 fn run_budget(code: &Code) -> Budget {
     const MEGABYTE: usize = 1024 * 1024;
-    /// The engine stops a busy program, with a clear error, this long before its process would be killed.
+    /// The engine stops a busy program, with a clear error, this long before its process would be
+    /// killed.
     const GRACE: Duration = Duration::from_millis(500);
     Budget {
         wall: code.timeout + GRACE,

@@ -223,7 +223,7 @@ fn definition_for_model(entry: &CatalogEntry) -> String {
     let mut labelled = RawObject::new().with(AUTHOR, &author);
     for (member, value) in definition
         .iter()
-        .filter(|(member, _)| !FOR_PROGRAMS.contains(member))
+        .filter(|(member, _)| !HIDDEN_FROM_MODELS.contains(member))
     {
         labelled.set(member, value.to_owned());
     }
@@ -239,4 +239,4 @@ fn definition_for_model(entry: &CatalogEntry) -> String {
 const AUTHOR: &str = "writtenBy";
 
 /// The members of a definition that do not help a model to call the tool.
-const FOR_PROGRAMS: [&str; 4] = [AUTHOR, "_meta", "icons", "outputSchema"];
+const HIDDEN_FROM_MODELS: [&str; 4] = [AUTHOR, "_meta", "icons", "outputSchema"];

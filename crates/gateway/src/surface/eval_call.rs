@@ -2,8 +2,8 @@
 //! call led, and that tool's result before truncation.
 //!
 //! Tools are called in the same way as by `call_api`. Of a batch only the first call is made, and
-//! requests to HTTP providers are not made: an eval concerns tools, and does only as much as necessary
-//! to see which one a model chooses.
+//! requests to HTTP providers are not made: an eval concerns tools, and does only as much as
+//! necessary to see which one a model chooses.
 
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::value::RawValue;

@@ -1,10 +1,10 @@
 //! Counts the tools that a search would return if nothing withheld them: a filter of the request, a
 //! rule, or a missing approval. Otherwise a model would conclude that there is no such tool.
 //!
-//! A count reveals hidden tools, so it includes only tools that the caller may know of: tools withheld by
-//! the caller's own filters; unapproved tools, if rules would show them to the caller; and tools
-//! denied by rules, only for the local user, who can read those rules. For a caller with a key a
-//! denied tool does not exist.
+//! A count reveals hidden tools, so it includes only tools that the caller may know of: tools
+//! withheld by the caller's own filters; unapproved tools, if rules would show them to the caller;
+//! and tools denied by rules, only for the local user, who can read those rules. For a caller with
+//! a key a denied tool does not exist.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The reasons why a request is rejected before it is read, and audit rows for rejected keys: enough
-//! rows to show an attack, too few to fill the store.
+//! The reasons why a request is rejected before it is read, and audit rows for rejected keys:
+//! enough rows to show an attack, too few to fill the store.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -61,8 +61,8 @@ pub(crate) enum Rejection {
     )]
     KeyUnknown {
         why: KeyRejection,
-        /// The id of a key that was once valid, for the audit. The caller gets the same error as for
-        /// an unknown key.
+        /// The id of a key that was once valid, for the audit. The caller gets the same error as
+        /// for an unknown key.
         key: Option<KeyId>,
     },
     #[error(

@@ -1,4 +1,5 @@
-//! Limits the audit rows that clients can cause, so that a flood of requests does not fill the disk.
+//! Limits the audit rows that clients can cause, so that a flood of requests does not fill the
+//! disk.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 use kitbag_domain::Tenant;
 use kitbag_domain::sync::lock;
 
-/// The number of rows that may be written at once, and the interval at which one more becomes available.
+/// The number of rows that may be written at once, and the interval at which one more becomes
+/// available.
 pub(crate) struct RowLimits {
     pub(crate) burst: u32,
     pub(crate) one_every: Duration,

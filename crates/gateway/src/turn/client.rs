@@ -40,8 +40,8 @@ impl McpClient {
         }
     }
 
-    /// All clients of the local user are one principal. Several people may share a key, so each client
-    /// with a key is a principal of its own.
+    /// All clients of the local user are one principal. Several people may share a key, so each
+    /// client with a key is a principal of its own.
     pub(crate) fn identity(&self) -> ClientIdentity {
         let tenant = &self.caller.tenant;
         let principal = match &self.caller.key {

@@ -1,5 +1,5 @@
-//! One request that is being served: the client, the endpoint it uses, its trace, and the channel for
-//! messages to the client while the request runs.
+//! One request that is being served: the client, the endpoint it uses, its trace, and the channel
+//! for messages to the client while the request runs.
 //!
 //! Holds the gateway and catalog that the request began with. Every module that serves requests
 //! receives a [`Turn`]; this module calls none of them.
@@ -31,8 +31,8 @@ use crate::turn::view::View;
 /// The capacity of a client's queue. When it is full, notifications are dropped; answers never are.
 pub(crate) const BACKLOG: usize = 256;
 
-/// One request. It is owned, so that it can outlive its connection, and keeps the gateway and the catalog
-/// it began with: a reload affects only later requests.
+/// One request. It is owned, so that it can outlive its connection, and keeps the gateway and the
+/// catalog it began with: a reload affects only later requests.
 #[derive(Clone)]
 pub(crate) struct Turn {
     pub(crate) gateway: Arc<Gateway>,
@@ -64,7 +64,8 @@ pub(crate) struct BackChannel {
     outbox: mpsc::Sender<OutgoingMessage>,
     in_flight: Arc<InFlightLoad>,
     caller: Caller,
-    /// The session through which a legacy client is asked. A modern client gets questions in the answer.
+    /// The session through which a legacy client is asked. A modern client gets questions in the
+    /// answer.
     session: Option<Arc<Session>>,
     /// Takes the questions of a program run of a modern client.
     run: Option<mpsc::Sender<RunQuestion>>,
@@ -159,8 +160,8 @@ impl BackChannel {
         }
     }
 
-    /// Returns the channel for a program run that may outlive its request: nothing is sent on the stream
-    /// of the request, and questions go to `questions`.
+    /// Returns the channel for a program run that may outlive its request: nothing is sent on the
+    /// stream of the request, and questions go to `questions`.
     pub(crate) fn for_run(&self, questions: mpsc::Sender<RunQuestion>) -> Self {
         let (outbox, _) = mpsc::channel(1);
         Self {
@@ -204,8 +205,8 @@ impl BackChannel {
         }
     }
 
-    /// Asks a legacy client. Drops the outbox before it waits: the answer comes in through the session, and
-    /// the stream ends when its last sender is dropped.
+    /// Asks a legacy client. Drops the outbox before it waits: the answer comes in through the
+    /// session, and the stream ends when its last sender is dropped.
     async fn ask_session(self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
         let Self {
             outbox,

@@ -1,5 +1,5 @@
-//! One run of a program: the calls it has made, the tools the user has permitted, and its state while the
-//! client is being asked.
+//! One run of a program: the calls it has made, the tools the user has permitted, and its state
+//! while the client is being asked.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! The trace of a request, which is passed on to servers and APIs: W3C Trace Context and Baggage, in HTTP
-//! headers and under the same names in `_meta`.
+//! The trace of a request, which is passed on to servers and APIs: W3C Trace Context and Baggage,
+//! in HTTP headers and under the same names in `_meta`.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use kitbag_domain::TraceParent;

@@ -13,8 +13,8 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// True if the list of tools changes with the lists of servers. The guide in the list of a frugal
-    /// surface changes as well, but rarely, and is checked separately.
+    /// True if the list of tools changes with the lists of servers. The guide in the list of a
+    /// frugal surface changes as well, but rarely, and is checked separately.
     pub(crate) fn has_changing_tools(&self) -> bool {
         !matches!(self, Self::Merged(Surface::Search | Surface::Code))
     }
@@ -35,8 +35,8 @@ pub enum McpEndpoint {
 }
 
 impl McpEndpoint {
-    /// Returns the client's view. At the main endpoint a surface configured for the key takes precedence
-    /// over one for the client's name.
+    /// Returns the client's view. At the main endpoint a surface configured for the key takes
+    /// precedence over one for the client's name.
     pub(crate) fn resolve_view(
         &self,
         surfaces: &Surfaces,

@@ -1,4 +1,5 @@
-//! Ranks facts for a question by meaning and by words. Of two about equally relevant facts, the more trusted one is first.
+//! Ranks facts for a question by meaning and by words. Of two about equally relevant facts, the
+//! more trusted one is first.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -142,8 +143,9 @@ fn split_words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.chars().nth(1).is_some())
 }
 
-/// The weight of each word of a question: the fewer facts have it, the more it counts. Words that no fact has count too;
-/// otherwise a single common word could answer a question about something else.
+/// The weight of each word of a question: the fewer facts have it, the more it counts. Words that
+/// no fact has count too; otherwise a single common word could answer a question about something
+/// else.
 struct WordWeights(Vec<f32>);
 
 impl WordWeights {

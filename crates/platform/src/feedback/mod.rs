@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::{PlatformCaller, PlatformError, PlatformServices};
 
-/// An operator can review a few hundred reports; an agent in a loop must not bury them. Resolved reports are kept for
-/// reference.
+/// An operator can review a few hundred reports; an agent in a loop must not bury them. Resolved
+/// reports are kept for reference.
 const LIMITS: FeedbackLimits = FeedbackLimits {
     open: 500,
     resolved: 2_000,

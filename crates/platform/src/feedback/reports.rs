@@ -80,7 +80,7 @@ fn parse_parameter(query: &mut FeedbackQuery, name: &str, value: &str) -> Result
         "tenant" => query.tenant = Some(value.parse().map_err(invalid_parameter(name, value))?),
         "limit" => query.limit = parse_limit(value).map_err(invalid_parameter(name, value))?,
         "cursor" => {
-            query.before_id = Some(parse_cursor(value).map_err(invalid_parameter(name, value))?)
+            query.before_id = Some(parse_cursor(value).map_err(invalid_parameter(name, value))?);
         }
         _ => {
             let known = "status, kind, tenant, limit and cursor";

@@ -13,7 +13,7 @@ use crate::catalog::list_servers::{ListingPermits, refresh_listing};
 use crate::front::announce::ListChanges;
 
 /// How long a command waits, from the first request on, for a server that is already being listed.
-const FIRST_ANSWER: Duration = Duration::from_secs(10);
+const LISTING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server whose tools are unknown, and the reason in one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,8 @@ impl App {
         let Some(since) = server.first_listed_at() else {
             return self.list_server(server, permits).await;
         };
-        match tokio::time::timeout_at(since + FIRST_ANSWER, self.list_server(server, permits)).await
+        match tokio::time::timeout_at(since + LISTING_TIMEOUT, self.list_server(server, permits))
+            .await
         {
             Ok(silent) => silent,
             Err(_) => Some(UnlistedServer {

@@ -1,7 +1,7 @@
 //! Carries a call between a client of one era and a server of either.
 //!
-//! The eras differ in how a server asks the user a question: a legacy server asks in mid-call, a modern
-//! server ends the call with a list of questions and is called again. This gives four pairs:
+//! The eras differ in how a server asks the user a question: a legacy server asks in mid-call, a
+//! modern server ends the call with a list of questions and is called again. This gives four pairs:
 //!
 //! | client | server | |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | modern | legacy | park the call and return the question (`modern_client`, `conversation`) |
 //! | modern | modern | forward everything unchanged (`modern_client`) |
 //!
-//! A program's calls ask in mid-call, whatever the era of its client. On a merged surface, the text of a
-//! question begins with the name of the server that asks.
+//! A program's calls ask in mid-call, whatever the era of its client. On a merged surface, the text
+//! of a question begins with the name of the server that asks.
 
 mod legacy_client;
 mod modern_client;
@@ -62,8 +62,8 @@ async fn send_call(target: &McpTarget) -> Result<(InFlightCall, CallEvent), Fail
     Ok((in_flight, first))
 }
 
-/// Returns the next event for the client. Messages that are nested too deeply are dropped; the pipeline
-/// checks the result.
+/// Returns the next event for the client. Messages that are nested too deeply are dropped; the
+/// pipeline checks the result.
 async fn next_event(in_flight: &mut InFlightCall) -> CallEvent {
     loop {
         match in_flight.next().await {
@@ -149,8 +149,8 @@ pub(crate) fn input_requests(result: &Raw) -> Option<RawObject> {
     (result.read::<String>("resultType")? == result_type::INPUT_REQUIRED).then_some(result)
 }
 
-/// Prepares a question for a client that is asked in mid-call. On a merged surface its text names the
-/// server, and on the frugal surfaces it is sanitized.
+/// Prepares a question for a client that is asked in mid-call. On a merged surface its text names
+/// the server, and on the frugal surfaces it is sanitized.
 fn prepare_question(turn: &Turn, server: &Server, method: &str, params: Option<&Raw>) -> Raw {
     let name = server.name();
     let signed = add_origin(params, name);

@@ -12,13 +12,13 @@ use crate::front::in_flight::OutgoingMessage;
 use kitbag_domain::sync::lock;
 
 /// The most messages kept for a disconnected client; older messages are dropped.
-const KEPT: usize = 256;
+const MAX_MESSAGES: usize = 256;
 /// The most bytes of those messages, except the latest message: that may be an answer.
-const KEPT_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 #[derive(Default)]
 pub(crate) struct Mailbox {
-    letters: Mutex<Messages>,
+    state: Mutex<Messages>,
     arrived: Notify,
     closed: CancellationToken,
 }
@@ -37,28 +37,28 @@ struct Messages {
 impl Mailbox {
     pub(crate) fn put(&self, message: impl Into<OutgoingMessage>) {
         let message = message.into();
-        let mut letters = lock(&self.letters);
-        while letters.messages.len() == KEPT || letters.length > KEPT_BYTES {
-            letters.drop_oldest();
+        let mut state = lock(&self.state);
+        while state.messages.len() == MAX_MESSAGES || state.length > MAX_BYTES {
+            state.drop_oldest();
         }
-        letters.length += message.message_length();
-        letters.messages.push_back(message);
-        drop(letters);
+        state.length += message.message_length();
+        state.messages.push_back(message);
+        drop(state);
         self.arrived.notify_waiters();
     }
 
     /// Waits for the first message numbered `from` or later, and returns it with its number; `None`
     /// when the mailbox is closed and all earlier messages were read.
     pub(crate) async fn next(&self, from: u64) -> Option<(u64, Message)> {
-        self.wait_for(|letters| letters.first_from(from)).await
+        self.wait_for(|state| state.first_from(from)).await
     }
 
     /// Waits until there is a message that no reader has taken and this reader may have it, and
     /// returns it.
     pub(crate) async fn take_next(&self, may: impl Fn() -> bool) -> Option<(u64, Message)> {
-        self.wait_for(|letters| {
-            let found = letters.first_from(letters.untaken).filter(|_| may())?;
-            letters.untaken = found.0 + 1;
+        self.wait_for(|state| {
+            let found = state.first_from(state.untaken).filter(|_| may())?;
+            state.untaken = found.0 + 1;
             Some(found)
         })
         .await
@@ -67,19 +67,19 @@ impl Mailbox {
     /// Returns the first message numbered `from` or later that a reader has taken, for a reader
     /// that was disconnected before it arrived.
     pub(crate) fn taken_since(&self, from: u64) -> Option<(u64, Message)> {
-        let letters = lock(&self.letters);
-        letters
+        let state = lock(&self.state);
+        state
             .first_from(from)
-            .filter(|(number, _)| *number < letters.untaken)
+            .filter(|(number, _)| *number < state.untaken)
     }
 
     async fn wait_for(
         &self,
-        look: impl Fn(&mut Messages) -> Option<(u64, Message)>,
+        find: impl Fn(&mut Messages) -> Option<(u64, Message)>,
     ) -> Option<(u64, Message)> {
         loop {
             let arrived = self.arrived.notified();
-            if let Some(found) = look(&mut lock(&self.letters)) {
+            if let Some(found) = find(&mut lock(&self.state)) {
                 return Some(found);
             }
             if self.closed.is_cancelled() {
@@ -94,7 +94,7 @@ impl Mailbox {
 
     /// Returns the length of all stored messages.
     pub(crate) fn total_length(&self) -> usize {
-        lock(&self.letters).length
+        lock(&self.state).length
     }
 
     /// Wakes the waiting readers, because one of them may now be allowed to read.
@@ -139,7 +139,7 @@ mod tests {
         }
         mailbox.close();
         let (number, _) = mailbox.next(0).await.unwrap();
-        assert_eq!(number, 300 - KEPT as u64);
+        assert_eq!(number, 300 - MAX_MESSAGES as u64);
         assert_eq!(mailbox.next(299).await.unwrap().0, 299);
         assert!(mailbox.next(300).await.is_none());
     }
@@ -152,7 +152,7 @@ mod tests {
             mailbox.put(Message::from(Notification::new("n", Some(long.clone()))));
         }
         assert!(
-            mailbox.total_length() <= KEPT_BYTES + (2 << 20),
+            mailbox.total_length() <= MAX_BYTES + (2 << 20),
             "{}",
             mailbox.total_length()
         );

@@ -18,10 +18,10 @@ use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 /// A session that is unused for this long is over.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
+const SESSION_LIFETIME: Duration = Duration::from_secs(3600);
 /// The longest `initialize` parameters. They are stored as long as the session; a few hundred bytes
 /// are common.
-const LARGEST_GREETING: usize = 64 * 1024;
+const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
 struct SessionLimits {
@@ -67,9 +67,9 @@ impl SessionRegistry {
             .iter()
             .map(|(name, value)| name.len() + value.get().len())
             .sum::<usize>()
-            > LARGEST_GREETING
+            > MAX_INITIALIZE_BYTES
         {
-            let most = LARGEST_GREETING / 1024;
+            let most = MAX_INITIALIZE_BYTES / 1024;
             return Err(Failure::bad_params(format!(
                 "the `initialize` parameters exceed {most} KB"
             )));
@@ -143,7 +143,7 @@ impl SessionRegistry {
         let mut sessions = lock(&self.sessions);
         let gone: Vec<_> = sessions
             .values()
-            .filter(|it| it.is_abandoned(FORGOTTEN_AFTER))
+            .filter(|it| it.is_abandoned(SESSION_LIFETIME))
             .cloned()
             .collect();
         for session in &gone {
@@ -180,7 +180,7 @@ fn make_room(
         .values()
         .filter(|it| it.caller() == opening)
         .count();
-    let payer = if own >= limits.each {
+    let holder = if own >= limits.each {
         opening.clone()
     } else if sessions.len() >= limits.all {
         let sessions_by_caller = sessions.values().map(|it| (it.caller(), 1));
@@ -192,7 +192,7 @@ fn make_room(
     };
     let idle = sessions
         .values()
-        .filter(|it| *it.caller() == payer && it.is_abandoned(Duration::ZERO));
+        .filter(|it| *it.caller() == holder && it.is_abandoned(Duration::ZERO));
     let oldest = idle.min_by_key(|it| it.last_seen()).cloned();
     let Some(oldest) = oldest else {
         return Err(Failure::TooManySessions { own });
@@ -284,7 +284,7 @@ mod tests {
     fn oversized_initialize_parameters_are_rejected() {
         let params = RawObject::new().with(
             "capabilities",
-            &json!({ "x": "y".repeat(LARGEST_GREETING) }),
+            &json!({ "x": "y".repeat(MAX_INITIALIZE_BYTES) }),
         );
         let opened = SessionRegistry::default().open(
             &Surfaces::default(),

@@ -8,7 +8,7 @@ use super::mailbox::Mailbox;
 use kitbag_domain::sync::lock;
 
 /// Streams stored per session; the oldest is dropped first.
-const REMEMBERED: usize = 32;
+const MAX_STREAMS: usize = 32;
 
 /// A stream up to this length stays until it is evicted.
 const SHORT: usize = 16 << 10;
@@ -39,7 +39,7 @@ impl Streams {
         streams.count += 1;
         let (stream, mailbox) = (streams.count, Arc::new(Mailbox::default()));
         streams.mailboxes.insert(stream, mailbox.clone());
-        if streams.mailboxes.len() > REMEMBERED {
+        if streams.mailboxes.len() > MAX_STREAMS {
             streams.mailboxes.pop_first();
         }
         (stream, mailbox)

@@ -84,7 +84,7 @@ fn choose_tool<'a>(request: &IntentRequest, found: &'a Findings) -> Choice<'a> {
                 bound.push(BoundTool { entry, call });
             }
             Binding::Incomplete(names) if rank == 0 => {
-                incomplete = Some(missing_arguments_note(entry, &names))
+                incomplete = Some(missing_arguments_note(entry, &names));
             }
             _ => {}
         }

@@ -1,4 +1,5 @@
-//! Prepares the arguments of calls and searches for the audit: a hash, or the arguments without secrets.
+//! Prepares the arguments of calls and searches for the audit: a hash, or the arguments without
+//! secrets.
 
 use kitbag_clients::without_secrets;
 use kitbag_config::ArgumentRecording;
@@ -7,7 +8,8 @@ use kitbag_store::Store;
 use kitbag_upstream::mask::mask_secrets;
 use serde_json::Value;
 
-/// Longer arguments are not parsed: the client is waiting, and the row would hold only a fraction of them.
+/// Longer arguments are not parsed: the client is waiting, and the row would hold only a fraction
+/// of them.
 const MAX_PARSED_BYTES: usize = 64 * 1024;
 
 /// Converts arguments, which are JSON, as `[audit] arguments` says.

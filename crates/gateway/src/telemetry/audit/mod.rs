@@ -1,5 +1,5 @@
-//! The audit: rows for searches, recorded arguments, and the form in which readers get rows. Calls are
-//! recorded in `call::record`.
+//! The audit: rows for searches, recorded arguments, and the form in which readers get rows. Calls
+//! are recorded in `call::record`.
 //!
 //! # Layout
 //! - `line`: a row as JSON and CSV

@@ -1,5 +1,5 @@
-//! Counts the tokens of lists, searches and calls, and the outcomes of calls. Tokens are estimates: an exact
-//! count would take too long while a client waits.
+//! Counts the tokens of lists, searches and calls, and the outcomes of calls. Tokens are estimates:
+//! an exact count would take too long while a client waits.
 //!
 //! # Layout
 //! - this file: one method for each event that is counted
@@ -168,8 +168,8 @@ impl Meter {
         }
     }
 
-    /// Returns the figures that a caller may see: of every tenant for an operator or the local user,
-    /// otherwise of its own tenant and of tools `visible` to it.
+    /// Returns the figures that a caller may see: of every tenant for an operator or the local
+    /// user, otherwise of its own tenant and of tools `visible` to it.
     pub(crate) fn figures_for(
         &self,
         caller: &Caller,

@@ -1,5 +1,5 @@
-//! Estimates the tokens of the whole catalog for a caller. Each definition is estimated once, until its
-//! server's listing changes.
+//! Estimates the tokens of the whole catalog for a caller. Each definition is estimated once, until
+//! its server's listing changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};

@@ -180,7 +180,7 @@ minimum = 1
                 "1:1: this cannot be read: unknown field `nane`",
             ),
             ("= 60", "= ", "5:17: this cannot be read"),
-            ("= 60", "= 100000", "5:17: results may be kept for 86400"),
+            ("= 60", "= 100000", "5:17: results may be cached for at most 86400"),
             (
                 "cache",
                 "read_only = false\ncache",
@@ -209,7 +209,7 @@ minimum = 1
             (
                 "default = 25",
                 "default = \"25\"",
-                "16:1: the parameter `limit` has a default that does not fit",
+                "16:1: the parameter `limit` has a default that does not match",
             ),
             (
                 "type = \"integer\"",

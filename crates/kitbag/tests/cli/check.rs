@@ -101,7 +101,7 @@ fn each_check_finds_what_was_planted() {
         ("14", PAGE, "`open`", "more",
             "cat/../docs/tools/ticket.md: check 14 pages: the page does not list the action `open`"),
         ("files", TOOL, "kind = \"curated\"", "kind = \"curated\"\nkinds = 1",
-            "cat/tools/ticket.toml:3: check files: there is no key `kinds`"),
+            "cat/tools/ticket.toml:3: check files: unknown key `kinds`"),
         ("write-class", TOOL, "writes = \"read\"\n", "",
             "cat/tools/ticket.toml:15: check write class: in `actions.search`: the key `writes` is missing"),
         ("hosts", TOOL, "credential =", "hosts = [\"other.example\"]\ncredential =",

@@ -57,7 +57,7 @@ async fn what_no_page_can_be_got_from_has_a_word_for_programs_and_advice() {
         (
             "browser screenshot",
             json!({ "url": "https://a.example", "width": 5000 }),
-            "INVALID_ARGUMENTS: a picture is between",
+            "INVALID_ARGUMENTS: a screenshot must be between",
         ),
         // The path is for the operator alone.
         (

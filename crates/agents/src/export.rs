@@ -58,11 +58,11 @@ fn term_row(term: &Term) -> Value {
 /// One capability with the data of each agent.
 fn term_comparison(library: &Library, term: &Term) -> Value {
     let agents = library.agents.iter();
-    let rows = agents.filter_map(|agent| compared_row(agent, term));
+    let rows = agents.filter_map(|agent| export_row(agent, term));
     json!({ "name": term.name, "category": term.category, "agents": rows.collect::<Value>() })
 }
 
-fn compared_row(agent: &AgentFile, term: &Term) -> Option<Value> {
+fn export_row(agent: &AgentFile, term: &Term) -> Option<Value> {
     let mut row = json!({ "agent": agent.agent.id });
     let mut capability = json!(agent.capability(&term.name)?);
     row.as_object_mut()?.append(capability.as_object_mut()?);

@@ -228,11 +228,11 @@ impl NameIndex {
         let key = key(query);
         let mut wordings = self.wordings.iter();
         let exact = wordings.find(|wording| wording.key == key);
-        exact.or_else(|| self.by_telling_words(query))
+        exact.or_else(|| self.by_significant_words(query))
     }
 
     /// Finds a wording that differs only in small words. Two of them may mean different things.
-    fn by_telling_words(&self, query: &str) -> Option<&Wording> {
+    fn by_significant_words(&self, query: &str) -> Option<&Wording> {
         let words = self.significant_words(query);
         let wordings = self.wordings.iter();
         let mut same = wordings.filter(|wording| wording.words == words);

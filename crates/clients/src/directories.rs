@@ -79,7 +79,7 @@ fn is_settings(path: &Path) -> bool {
 }
 
 impl OperatingSystem {
-    pub fn of_this_machine() -> Self {
+    pub fn current() -> Self {
         if cfg!(windows) {
             Self::Windows
         } else if cfg!(target_os = "macos") {

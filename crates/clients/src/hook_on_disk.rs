@@ -60,12 +60,12 @@ impl PromptHook {
 
     /// The path of the backup from before the hook was installed.
     pub fn backup(&self, directories: &ClientDirectories) -> PathBuf {
-        hook_backup_of(&self.path(directories))
+        hook_backup_path(&self.path(directories))
     }
 
     /// True if the user's file has the command, possibly among others; false if the file cannot be
     /// read.
-    pub fn is_in_place(&self, directories: &ClientDirectories) -> bool {
+    pub fn is_installed(&self, directories: &ClientDirectories) -> bool {
         let text = FileAccess::anywhere().read(&self.path(directories));
         let text = text.ok().flatten().unwrap_or_default();
         matches!(
@@ -79,11 +79,11 @@ impl PromptHook {
 fn file_with_backup(path: &Path) -> FileWithBackup<'_> {
     FileWithBackup {
         path,
-        backup: hook_backup_of(path),
+        backup: hook_backup_path(path),
     }
 }
 
-fn hook_backup_of(path: &Path) -> PathBuf {
+fn hook_backup_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-kitbag-hook");
     path.with_file_name(name)

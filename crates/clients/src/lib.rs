@@ -39,9 +39,9 @@ pub use directories::{ClientDirectories, OperatingSystem};
 pub use edit::{FileEditError, KitbagEntry, NAME, Uninstalled, install, uninstall};
 pub use merge::{MergedServer, ServerOrigin, merge};
 pub use on_disk::{
-    FileError, Installed, backup_of, check_editable, install_into, uninstall_from, write,
+    FileError, Installed, backup_path, check_editable, install_into, uninstall_from, write,
 };
-pub use prompt_hook::{NoPromptHook, PromptHook, hooked_clients};
+pub use prompt_hook::{NoPromptHook, PromptHook, clients_with_prompt_hook};
 pub use read::{find, open, read};
 pub use redaction::{MASK, text_without_secrets, without_secrets};
 pub use secret::{

@@ -59,7 +59,7 @@ impl ClientFile {
 pub fn check_editable(file: &ClientFile, directories: &ClientDirectories) -> Result<(), FileError> {
     let access = FileAccess::for_file(file, directories);
     access.read(&file.path)?;
-    access.read(&backup_of(&file.path))?;
+    access.read(&backup_path(&file.path))?;
     access.check_writable(&file.path)
 }
 
@@ -120,7 +120,7 @@ pub fn uninstall_from(
     let Some(text) = access.read(&file.path)? else {
         return Ok(Uninstalled::NotThere);
     };
-    let before = access.read(&backup_of(&file.path))?;
+    let before = access.read(&backup_path(&file.path))?;
     let uninstalled = in_file(file, uninstall(file, &text, before.as_deref()))?;
     access.apply_uninstall(&file_with_backup(file), &uninstalled)?;
     Ok(uninstalled)
@@ -135,7 +135,7 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// The path of the backup from before an installation.
-pub fn backup_of(path: &Path) -> PathBuf {
+pub fn backup_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-kitbag");
     path.with_file_name(name)
@@ -144,7 +144,7 @@ pub fn backup_of(path: &Path) -> PathBuf {
 fn file_with_backup(file: &ClientFile) -> FileWithBackup<'_> {
     FileWithBackup {
         path: &file.path,
-        backup: backup_of(&file.path),
+        backup: backup_path(&file.path),
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
             install_into(&file, &directories(home.path()), &entry("kitbag"), &[]).unwrap_err();
         assert!(matches!(error, FileError::Write { .. }), "{error}");
         assert_eq!(fs::read_to_string(&file.path).unwrap(), "{}");
-        assert!(!backup_of(&file.path).exists());
+        assert!(!backup_path(&file.path).exists());
     }
 
     #[test]

@@ -76,7 +76,7 @@ const HOOKS: [PromptHook; 4] = [
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{client} has no known prompt hook; clients with one: {}", hooked_clients().join(", "))]
+#[error("{client} has no known prompt hook; clients with one: {}", clients_with_prompt_hook().join(", "))]
 pub struct NoPromptHook {
     pub client: Client,
 }
@@ -91,7 +91,7 @@ impl Client {
 }
 
 /// The names of the clients that have such a hook.
-pub fn hooked_clients() -> Vec<&'static str> {
+pub fn clients_with_prompt_hook() -> Vec<&'static str> {
     HOOKS.iter().map(|hook| hook.client.name()).collect()
 }
 

@@ -9,15 +9,15 @@ use crate::sensitive_text::{SensitiveText, TextPart};
 /// is the preceding word.
 pub fn secrets_in_argument(before: Option<&str>, word: &str) -> SensitiveText {
     let parts = split_argument(before, word).into_iter();
-    SensitiveText::from_parts(parts.map(in_our_spelling))
+    SensitiveText::from_parts(parts.map(to_template_part))
 }
 
 /// Separates likely secrets in an address of Kitbag's configuration, which is a template.
 pub fn secrets_in_address(text: &str) -> SensitiveText {
-    SensitiveText::from_parts(address(text).into_iter().map(in_our_spelling))
+    SensitiveText::from_parts(address(text).into_iter().map(to_template_part))
 }
 
-fn in_our_spelling(part: TextPart) -> TextPart {
+fn to_template_part(part: TextPart) -> TextPart {
     match part {
         TextPart::Literal(text) => TextPart::Template(text),
         other => other,

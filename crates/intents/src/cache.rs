@@ -192,13 +192,15 @@ impl<V> ResultCache<V> {
 
     fn make_room(&mut self) {
         while self.results.len() > self.limits.entries || self.bytes > self.limits.bytes {
-            let Some(key) = self.next_to_go() else { return };
+            let Some(key) = self.next_to_evict() else {
+                return;
+            };
             self.remove(&key);
         }
     }
 
     /// The tenant with the most results is evicted first, its least recently used result first.
-    fn next_to_go(&self) -> Option<CacheKey> {
+    fn next_to_evict(&self) -> Option<CacheKey> {
         let mut held: HashMap<&Tenant, (usize, usize)> = HashMap::new();
         for (key, kept) in &self.results {
             let (bytes, entries) = held.entry(&key.tenant).or_default();

@@ -200,7 +200,7 @@ impl TemplateSet {
         if request.has_particulars() || !request.asks() {
             return None;
         }
-        let mut ranked: Vec<(usize, f32)> = self.best_of_each(scores).into_iter().collect();
+        let mut ranked: Vec<(usize, f32)> = self.best_scores(scores).into_iter().collect();
         ranked.retain(|(number, _)| usable(&self.entries[*number].template));
         ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         let (number, score) = *ranked.first()?;
@@ -210,7 +210,7 @@ impl TemplateSet {
         (clear && accepts(&entry.template, given)).then(|| to_match(entry, given.clone()))
     }
 
-    fn best_of_each(&self, scores: &[f32]) -> HashMap<usize, f32> {
+    fn best_scores(&self, scores: &[f32]) -> HashMap<usize, f32> {
         let mut best = HashMap::new();
         for ((number, _), score) in self.patterns.iter().zip(scores) {
             let known = best.entry(*number).or_insert(f32::MIN);

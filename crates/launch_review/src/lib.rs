@@ -59,7 +59,7 @@ impl Review {
     pub fn new(name: &str, origin: ReviewSource, reach: &Reach) -> Self {
         let mut dangers = dangers(reach, origin.project());
         if origin.is_project() {
-            dangers.extend(taken_variables(reach));
+            dangers.extend(named_variables(reach));
         }
         Self {
             name: name.to_owned(),
@@ -176,7 +176,7 @@ fn line(reach: &Reach) -> String {
 }
 
 /// Marks the variables that an unknown author names: each is filled in with the user's own value.
-fn taken_variables(reach: &Reach) -> Vec<Danger> {
+fn named_variables(reach: &Reach) -> Vec<Danger> {
     let mut taken = Vec::new();
     for name in templates(reach)
         .into_iter()

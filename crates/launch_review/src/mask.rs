@@ -15,8 +15,8 @@ pub(super) fn mask_reach(reach: &Reach) -> Reach {
             cwd,
         } => Reach::Launch {
             command: command.clone(),
-            args: masked_words(args),
-            env: masked_pairs(env),
+            args: mask_words(args),
+            env: mask_pairs(env),
             cwd: cwd.clone(),
         },
         Reach::Remote {
@@ -24,44 +24,44 @@ pub(super) fn mask_reach(reach: &Reach) -> Reach {
             transport,
             headers,
         } => Reach::Remote {
-            url: secrets_in_address(url).template(masked_key),
+            url: secrets_in_address(url).template(mask_key),
             transport: transport.clone(),
-            headers: masked_pairs(headers),
+            headers: mask_pairs(headers),
         },
     }
 }
 
-fn masked_words(words: &[String]) -> Vec<String> {
+fn mask_words(words: &[String]) -> Vec<String> {
     let mut before = None;
     let mut masked = Vec::with_capacity(words.len());
     for word in words {
-        masked.push(secrets_in_argument(before, word).template(masked_key));
+        masked.push(secrets_in_argument(before, word).template(mask_key));
         before = Some(word.as_str());
     }
     masked
 }
 
-fn masked_pairs(pairs: &[(String, String)]) -> Vec<(String, String)> {
+fn mask_pairs(pairs: &[(String, String)]) -> Vec<(String, String)> {
     let pairs = pairs.iter();
     pairs
-        .map(|(name, text)| (name.clone(), masked_value(name, text)))
+        .map(|(name, text)| (name.clone(), mask_value(name, text)))
         .collect()
 }
 
-fn masked_value(name: &str, text: &str) -> String {
+fn mask_value(name: &str, text: &str) -> String {
     if holds_secret(name, text) {
-        masked_if_key(text)
+        mask_if_key(text)
     } else {
         text.to_owned()
     }
 }
 
-fn masked_key(hidden: HiddenText<'_>) -> String {
+fn mask_key(hidden: HiddenText<'_>) -> String {
     let (HiddenText::Typed(text) | HiddenText::Wanted(text)) = hidden;
-    masked_if_key(text)
+    mask_if_key(text)
 }
 
-fn masked_if_key(text: &str) -> String {
+fn mask_if_key(text: &str) -> String {
     if is_like_a_key(text) { MASK } else { text }.to_owned()
 }
 

@@ -109,7 +109,7 @@ pub enum RunFailure {
 
 impl RunFailure {
     /// True if the program failed within its limits, so that the worker can be reused.
-    pub(crate) fn leaves_worker_sound(&self) -> bool {
+    pub(crate) fn leaves_worker_usable(&self) -> bool {
         matches!(
             self,
             Self::Syntax(_)

@@ -51,7 +51,7 @@ pub(super) fn meant_names<'a>(mistake: &LocatedMistake<'a>, root: &Value) -> Vec
     names.pair_by(|names, sent, _| names.nearest_name(sent));
     if mistake.knows_all_names {
         names.pair_by(Pairing::with_the_same_words);
-        names.pair_by(Pairing::of_the_only_fitting_type);
+        names.pair_by(Pairing::only_match_by_type);
     }
     names.pairs
 }
@@ -90,7 +90,7 @@ impl<'a> Pairing<'_, 'a, '_> {
         found(&self.missing).or_else(|| found(&self.optional))
     }
 
-    fn of_the_only_fitting_type(&self, sent: &str, value: &Value) -> Option<&'a str> {
+    fn only_match_by_type(&self, sent: &str, value: &Value) -> Option<&'a str> {
         let meant = only_item(self.missing.iter().filter(|name| self.fits(name, value)))?;
         let (rival, _) = only_item(
             self.unknown

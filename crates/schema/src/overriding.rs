@@ -54,7 +54,7 @@ impl DefinitionOverride<'_> {
         let mut sent = self.hidden.iter().filter(|name| arguments.contains(name));
         if let Some(name) = sent.find(|name| !self.is_fixed(name)) {
             return Err(format!(
-                "`{name}` is no argument of this tool here; leave it out"
+                "`{name}` is not an argument of this tool; leave it out"
             ));
         }
         let fixed = self.fixed.keys();
@@ -115,9 +115,7 @@ fn misfit(
     let checked = checker.check_arguments(&definition, &raw(&json!({ name: value })));
     let reason = checked.err()?.to_string();
     let reason = reason.lines().next().unwrap_or_default().trim();
-    Some(format!(
-        "the fixed argument `{name}` does not fit: {reason}"
-    ))
+    Some(format!("the fixed argument `{name}` is invalid: {reason}"))
 }
 
 fn property<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value> {
@@ -178,7 +176,7 @@ mod tests {
                 "the tool declares no argument `nothing`",
             ],
         );
-        let expected = "the fixed argument `depth` does not fit";
+        let expected = "the fixed argument `depth` is invalid";
         let wanted = json!({ "depth": 10 });
         let wanted = DefinitionOverride {
             description: None,

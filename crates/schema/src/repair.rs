@@ -97,7 +97,7 @@ impl<'a> FixFinder<'a> {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 self.fix_form(mistake, kind, context);
             }
-            Kind::MinProperties { .. } => self.fixes.push(self.one_more(mistake)),
+            Kind::MinProperties { .. } => self.fixes.push(self.add_missing_member(mistake)),
             kind => {
                 let fix = match self.repair_mistake(mistake, kind) {
                     Some(value) => put(mistake, value),
@@ -174,7 +174,7 @@ impl<'a> FixFinder<'a> {
     }
 
     /// Gives an object that needs more members the first one that it does not have.
-    fn one_more(&self, mistake: &LocatedMistake<'_>) -> Fix {
+    fn add_missing_member(&self, mistake: &LocatedMistake<'_>) -> Fix {
         let known = mistake.known_names().into_iter();
         let mut free = known.filter(|name| mistake.value.get(name).is_none());
         let name = free.next().unwrap_or("…");

@@ -85,6 +85,6 @@ pub fn javascript(source: &str) -> Result<String, SyntaxMistake> {
     let allocator = Allocator::default();
     let parsed = parse::parse(&allocator, &source)?;
     let mut edits = types::blank(&parsed)?;
-    result::hand_back(&parsed, &mut edits)?;
+    result::return_value(&parsed, &mut edits)?;
     Ok(edits.apply(&source))
 }

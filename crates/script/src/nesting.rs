@@ -120,10 +120,10 @@ impl<'a> Scan<'a> {
             CodePiece::Sign(sign) => matches!(sign, ')' | ']' | '}'),
             CodePiece::Text | CodePiece::Newline => true,
         };
-        has_ended && matches!(piece, CodePiece::Word(word) if !self.goes_on(word))
+        has_ended && matches!(piece, CodePiece::Word(word) if !self.continues_statement(word))
     }
 
-    fn goes_on(&self, word: &str) -> bool {
+    fn continues_statement(&self, word: &str) -> bool {
         let is_behind_bracket = self.last == CodePiece::Sign(')');
         CONTINUING.contains(&word) || (is_behind_bracket && BEGINNING.contains(&word))
     }

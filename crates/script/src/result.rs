@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Notes the edits that make a program return its value.
-pub(crate) fn hand_back(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(), SyntaxMistake> {
+pub(crate) fn return_value(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(), SyntaxMistake> {
     let returns = returns(&parsed.program);
     check_exports(parsed, returns)?;
     if returns {

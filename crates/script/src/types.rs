@@ -54,17 +54,17 @@ impl<'a> Visit<'a> for Blanking<'_, 'a> {
 
     fn visit_ts_as_expression(&mut self, it: &TSAsExpression<'a>) {
         self.visit_expression(&it.expression);
-        self.blank_behind(&it.expression, it.span);
+        self.blank_type_after(&it.expression, it.span);
     }
 
     fn visit_ts_satisfies_expression(&mut self, it: &TSSatisfiesExpression<'a>) {
         self.visit_expression(&it.expression);
-        self.blank_behind(&it.expression, it.span);
+        self.blank_type_after(&it.expression, it.span);
     }
 
     fn visit_ts_instantiation_expression(&mut self, it: &TSInstantiationExpression<'a>) {
         self.visit_expression(&it.expression);
-        self.blank_behind(&it.expression, it.span);
+        self.blank_type_after(&it.expression, it.span);
     }
 
     fn visit_ts_non_null_expression(&mut self, it: &TSNonNullExpression<'a>) {
@@ -165,7 +165,7 @@ impl<'a> Blanking<'_, 'a> {
 
     /// Blanks the type after an expression. A statement that ends in a type ends with its line;
     /// without the type, it might continue on the next.
-    fn blank_behind(&mut self, value: &Expression<'a>, whole: Span) {
+    fn blank_type_after(&mut self, value: &Expression<'a>, whole: Span) {
         let start = value.span().end;
         self.edits.blank(start, whole.end);
         if self.next_line_would_join(whole.end) {

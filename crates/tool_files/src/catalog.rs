@@ -91,7 +91,7 @@ impl ToolCatalog {
         });
         ids.into_iter()
             .chain(names)
-            .map(|(key, name, other)| name_taken(tool, key, name, other))
+            .map(|(key, name, other)| name_conflict(tool, key, name, other))
             .collect()
     }
 }
@@ -101,7 +101,7 @@ fn names(tool: &ToolFile) -> impl Iterator<Item = &str> {
     std::iter::once(tool.name.as_str()).chain(aliases)
 }
 
-fn name_taken(tool: &ToolFile, key: &str, name: &str, other: &ToolFile) -> ToolFileError {
+fn name_conflict(tool: &ToolFile, key: &str, name: &str, other: &ToolFile) -> ToolFileError {
     ToolFileError {
         file: tool.path.clone(),
         line: tool.line(key),

@@ -146,16 +146,16 @@ fn is_tool_file(path: &Path) -> bool {
 /// Reads files and directories once, as a gateway reads its directories: in addition to the
 /// built-in tools.
 pub(crate) fn beside_built_in(paths: &[PathBuf]) -> ToolCatalog {
-    let own = paths.iter().flat_map(|path| read_place(path, read));
+    let own = paths.iter().flat_map(|path| read_path(path, read));
     ToolCatalog::from_files(built_in::read_built_in_files().into_iter().chain(own))
 }
 
 /// Reads a directory of tools by itself; Kitbag may carry out some of them.
 pub(crate) fn alone(directory: &Path) -> ToolCatalog {
-    ToolCatalog::from_files(read_place(directory, read_text))
+    ToolCatalog::from_files(read_path(directory, read_text))
 }
 
-fn read_place(path: &Path, read: fn(&Path) -> ReadFile) -> Vec<ReadFile> {
+fn read_path(path: &Path, read: fn(&Path) -> ReadFile) -> Vec<ReadFile> {
     if path.is_file() {
         return vec![read(path)];
     }

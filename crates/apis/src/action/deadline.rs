@@ -28,7 +28,7 @@ impl Deadline {
         RequestFault::TimedOut { after: self.after }
     }
 
-    pub(super) fn missed_the_end(&self) -> String {
+    pub(super) fn missed_deadline_reason(&self) -> String {
         format!("it did not end within {:?}", self.after)
     }
 

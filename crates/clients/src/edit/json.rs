@@ -202,11 +202,11 @@ impl<'a> JsonDocument<'a> {
 
     fn end(&self, object: &Node) -> ObjectEnd {
         let last = object.entries().last();
-        self.end_behind(object, last.map(|(_, node)| node.span.end))
+        self.end_after(object, last.map(|(_, node)| node.span.end))
     }
 
     /// The end of an object or list whose last member ends at `last`.
-    fn end_behind(&self, whole: &Node, last: Option<usize>) -> ObjectEnd {
+    fn end_after(&self, whole: &Node, last: Option<usize>) -> ObjectEnd {
         let close = whole.span.end - 1;
         let is_first = last.is_none();
         let last = last.unwrap_or(whole.span.start + 1);

@@ -79,7 +79,7 @@ pub(super) fn stdio(
     let command = translator.plain(&words[0]);
     let args = arguments(&words[1..], translator);
     let mut env = translator.pairs(env);
-    env.extend(translator.handed_on(settings)?);
+    env.extend(translator.passed_on_variables(settings)?);
     translator.read_env_file(settings, &mut env)?;
     let cwd = settings.text(&["cwd"])?;
     let cwd = cwd.map(|cwd| translator.plain_folder(cwd));

@@ -58,7 +58,7 @@ impl<'a> TextTranslator<'a> {
 
     /// Variables that are named without a value: Codex passes its own on, Goose stores them in its
     /// keyring.
-    pub(super) fn handed_on(
+    pub(super) fn passed_on_variables(
         &mut self,
         settings: &ServerSettings<'_>,
     ) -> Result<Vec<(String, SensitiveText)>, FileFault> {
@@ -129,7 +129,7 @@ impl<'a> TextTranslator<'a> {
 
     fn project_folder(&mut self, words: &[String]) -> Option<String> {
         let project = self.dialect.project?;
-        if !words.iter().any(|word| names_a_file(word)) {
+        if !words.iter().any(|word| refers_to_file(word)) {
             return None;
         }
         let folder = project.display().to_string();
@@ -199,7 +199,7 @@ fn env_line(line: &str) -> Option<(&str, &str)> {
 }
 
 /// True for `.`, `./server.js` or `src/server.py`, which only mean something in the project.
-fn names_a_file(word: &str) -> bool {
+fn refers_to_file(word: &str) -> bool {
     if word == "." || word.starts_with("./") || word.starts_with("../") {
         return true;
     }

@@ -95,11 +95,11 @@ fn kind(at: usize, word: &SpokenWord) -> PartKind {
             false => PartKind::Plain,
         };
     }
-    of_marks(raw)
+    kind_with_marks(raw)
 }
 
 /// The kind of a word that has characters other than letters.
-fn of_marks(raw: &str) -> PartKind {
+fn kind_with_marks(raw: &str) -> PartKind {
     if raw.contains("://") {
         return PartKind::Url;
     }

@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
             return Some(self.take_word(at).into());
         }
         if !parameter.required {
-            return self.like_example(parameter);
+            return self.find_like_example(parameter);
         }
         // A search looks for a text, which may follow the thing being searched.
         let searches = self.spoken.folded_word(0) == "search";
@@ -388,7 +388,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A word in the form of an example in the parameter's description: `A1:B2` for `A1:D10`.
-    fn like_example(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
+    fn find_like_example(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let description = parameter.description;
         let examples = description.split(|it: char| it.is_whitespace() || "\"'`(),;".contains(it));
         let forms: Vec<String> = examples.filter(|it| it.len() > 1).map(unify_form).collect();

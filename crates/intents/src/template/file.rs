@@ -87,10 +87,10 @@ fn offset_of(text: &str, found: &SpottedProblem) -> usize {
 fn find_offset(table: &DeTable<'_>, spot: &[String]) -> Option<usize> {
     let (key, rest) = spot.split_first()?;
     let value = table.get(key.as_str())?;
-    Some(place_in(value, rest))
+    Some(offset_in(value, rest))
 }
 
-fn place_in(value: &Spanned<DeValue<'_>>, spot: &[String]) -> usize {
+fn offset_in(value: &Spanned<DeValue<'_>>, spot: &[String]) -> usize {
     let here = value.span().start;
     let Some((key, rest)) = spot.split_first() else {
         return here;
@@ -99,7 +99,7 @@ fn place_in(value: &Spanned<DeValue<'_>>, spot: &[String]) -> usize {
         Ok(number) => value.get_ref().get(number),
         Err(_) => value.get_ref().get(key.as_str()),
     };
-    inner.map_or(here, |inner| place_in(inner, rest))
+    inner.map_or(here, |inner| offset_in(inner, rest))
 }
 
 /// Returns the distance from the opening quotes of a literal text to an offset in the text. In
@@ -180,7 +180,11 @@ minimum = 1
                 "1:1: this cannot be read: unknown field `nane`",
             ),
             ("= 60", "= ", "5:17: this cannot be read"),
-            ("= 60", "= 100000", "5:17: results may be kept for 86400"),
+            (
+                "= 60",
+                "= 100000",
+                "5:17: results may be cached for at most 86400",
+            ),
             (
                 "cache",
                 "read_only = false\ncache",
@@ -209,7 +213,7 @@ minimum = 1
             (
                 "default = 25",
                 "default = \"25\"",
-                "16:1: the parameter `limit` has a default that does not fit",
+                "16:1: the parameter `limit` has a default that does not match",
             ),
             (
                 "type = \"integer\"",

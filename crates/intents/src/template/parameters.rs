@@ -29,7 +29,7 @@ pub enum ParameterMistake {
     Key { key: String },
     #[error("has a `{key}` of the wrong type")]
     Value { key: String },
-    #[error("has a default that does not fit its own schema")]
+    #[error("has a default that does not match its own schema")]
     Default,
 }
 

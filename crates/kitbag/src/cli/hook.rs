@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use kitbag_clients::{Client, PromptHook, hooked_clients};
+use kitbag_clients::{Client, PromptHook, clients_with_prompt_hook};
 use kitbag_domain::ShortText;
 use kitbag_gateway::front::user_prompt::PromptTools;
 use serde_json::Value;
@@ -73,7 +73,7 @@ pub(super) fn is_run_by_client() -> bool {
 }
 
 fn hook_parser() -> impl TypedValueParser<Value = &'static PromptHook> {
-    PossibleValuesParser::new(hooked_clients()).try_map(|name| parse_hook(&name))
+    PossibleValuesParser::new(clients_with_prompt_hook()).try_map(|name| parse_hook(&name))
 }
 
 fn parse_hook(name: &str) -> anyhow::Result<&'static PromptHook> {

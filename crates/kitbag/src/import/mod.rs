@@ -27,7 +27,7 @@ pub(crate) use plan::{ImportAction, ImportPlan, ImportRow};
 pub(crate) fn client_directories(around: &Environment) -> Result<ClientDirectories, ConfigError> {
     let home = around.home.clone().ok_or(ConfigError::NoHome)?;
     Ok(ClientDirectories::new(
-        OperatingSystem::of_this_machine(),
+        OperatingSystem::current(),
         home,
         around.cwd.clone(),
         directory_from_variable,

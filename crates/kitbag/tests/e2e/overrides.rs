@@ -52,7 +52,7 @@ async fn clients_get_tools_as_the_operator_wants_them() {
         let expected = json!({ "plant": "orchid", "room": "greenhouse", "litres": 2 });
         assert_eq!(given["structuredContent"], expected, "{path}");
         let refused = client.call(name, &json!({ "debug": true })).await.error();
-        let told = "`debug` is no argument of this tool here; leave it out";
+        let told = "`debug` is not an argument of this tool; leave it out";
         assert_eq!(refused["message"], told, "{path}");
     }
     let all = client(&gateway, "/mcp/all").await;
@@ -96,7 +96,7 @@ async fn clients_get_tools_as_the_operator_wants_them() {
     let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
     for told in [
         "[tools.\"good__nothing\"]: no server has this tool",
-        "[tools.\"good__slow\"]: the fixed argument `ms` does not fit",
+        "[tools.\"good__slow\"]: the fixed argument `ms` is invalid",
     ] {
         assert!(found.contains(told), "{told}: {found}");
     }

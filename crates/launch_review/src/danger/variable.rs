@@ -144,11 +144,11 @@ const NAMES: &[(&[&str], &str)] = &[
 
 pub(super) fn danger(name: &str) -> Option<Danger> {
     let capitals = name.to_ascii_uppercase();
-    let reason = by_beginning(&capitals).or_else(|| by_name(&capitals))?;
+    let reason = reason_by_prefix(&capitals).or_else(|| by_name(&capitals))?;
     Some(Danger::new(name, reason))
 }
 
-fn by_beginning(capitals: &str) -> Option<&'static str> {
+fn reason_by_prefix(capitals: &str) -> Option<&'static str> {
     let mut found = BEGINNINGS.iter();
     let (_, reason) = found.find(|(begin, _)| capitals.starts_with(begin))?;
     Some(reason)

@@ -59,7 +59,7 @@ async fn unreachable_pages_have_an_error_code_and_a_remedy() {
         (
             "browser screenshot",
             json!({ "url": "https://a.example", "width": 5000 }),
-            "INVALID_ARGUMENTS: a picture is between",
+            "INVALID_ARGUMENTS: a screenshot must be between",
         ),
         // The path is only for the operator.
         (

@@ -45,7 +45,7 @@ pub(crate) fn is_out_of_memory<'js>(
 ) -> bool {
     match thrown.as_object().filter(|_| thrown.is_error()) {
         Some(error) => error_message(ctx, error).as_deref() == Some("InternalError: out of memory"),
-        None => thrown.is_null() && memory.came_close(),
+        None => thrown.is_null() && memory.is_near_limit(),
     }
 }
 

@@ -50,7 +50,7 @@ impl MemoryMeter {
 
     /// True if the run took most of its memory. The engine counts bytes, and the kernel written
     /// pages, so the two differ.
-    pub(crate) fn came_close(&self) -> bool {
+    pub(crate) fn is_near_limit(&self) -> bool {
         let now = most_memory();
         now > self.before && now.saturating_sub(self.own) >= self.budget / 4 * 3
     }

@@ -67,7 +67,9 @@ fn value(job: &RunJob, pipe: &GatewayPipe) -> Result<Ended, PipeError> {
         code: &code,
     };
     match engine(job, &meter) {
-        Ok((_runtime, context)) => context.with(|ctx| in_world(&ctx, job, &text, pipe, meter)),
+        Ok((_runtime, context)) => {
+            context.with(|ctx| run_in_environment(&ctx, job, &text, pipe, meter))
+        }
         Err(_) => Ok(Err(RunFailure::TooMuchMemory { bytes: job.memory })),
     }
 }
@@ -85,7 +87,7 @@ fn engine(job: &RunJob, meter: &CpuMeter) -> rquickjs::Result<(Runtime, Context)
 /// Of a process's 8 MB: some thousand calls deep, with room for Rust's frames.
 const STACK: usize = 1 << 20;
 
-fn in_world(
+fn run_in_environment(
     ctx: &Ctx<'_>,
     job: &RunJob,
     text: &ProgramText<'_>,

@@ -19,11 +19,11 @@ pub(super) fn set(jail: JailLimits, mapped: u64) -> Result<(), String> {
     limits
         .into_iter()
         .try_for_each(|(what, most)| limit(what, most))?;
-    give_way()
+    lower_priority()
 }
 
 /// A busy program gets the processor only when the gateway and its servers do not need it.
-fn give_way() -> Result<(), String> {
+fn lower_priority() -> Result<(), String> {
     /// Of 19: programs that cannot lower their priority further still make progress.
     const NICE: i32 = 15;
     rustix::process::setpriority_process(None, NICE).map_err(|error| format!("priority: {error}"))

@@ -112,7 +112,7 @@ impl<'a, H: Host> RunConversation<'a, H> {
     }
 
     fn send_answer(&mut self, id: u64, answer: HostAnswer) {
-        let answer = answer.and_then(check_answer_size).map_err(bounded_error);
+        let answer = answer.and_then(check_answer_size).map_err(truncate_error);
         self.worker.put(&ToWorker::Answer { id, answer });
     }
 
@@ -172,7 +172,7 @@ fn check_answer_size(value: Box<RawValue>) -> HostAnswer {
     })
 }
 
-fn bounded_error(mut error: HostError) -> HostError {
+fn truncate_error(mut error: HostError) -> HostError {
     error.result = error
         .result
         .filter(|result| result.get().len() <= MOST_ANSWER);

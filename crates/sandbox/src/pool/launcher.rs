@@ -38,7 +38,7 @@ impl Launcher {
 
     /// Starts a worker in its jail. Fails if a layer is missing and all are required.
     pub(super) async fn start(&self) -> Result<WorkerProcess, RunFailure> {
-        let worker = self.start_anyhow().await?;
+        let worker = self.start_with_any_layers().await?;
         match self.settings.isolation {
             Isolation::Required => require_all_layers(worker),
             Isolation::BestEffort => Ok(worker),
@@ -46,7 +46,7 @@ impl Launcher {
     }
 
     /// Starts a worker, whichever layers its jail lacks.
-    pub(super) async fn start_anyhow(&self) -> Result<WorkerProcess, RunFailure> {
+    pub(super) async fn start_with_any_layers(&self) -> Result<WorkerProcess, RunFailure> {
         let child = self
             .spawn()
             .await

@@ -70,7 +70,7 @@ impl Sandbox {
     /// Parses a program without running it. This is also done in a worker: parsing a malicious text
     /// can overflow the stack.
     pub async fn check(&self, source: &str) -> Result<ProgramShape, CheckFailure> {
-        bounded_text(source.len())?;
+        check_text_size(source.len())?;
         let worker = self.lend(WorkerUse::Checks).await;
         let worker = worker.map_err(CheckFailure::Unread)?;
         let reading = read_in(worker, source.to_owned());
@@ -114,7 +114,7 @@ impl Sandbox {
             .value
             .as_ref()
             .err()
-            .is_none_or(RunFailure::leaves_worker_sound)
+            .is_none_or(RunFailure::leaves_worker_usable)
         {
             worker.give_back();
         }
@@ -133,10 +133,10 @@ fn check_program_size(program: &Program) -> Result<(), SyntaxMistake> {
         .params
         .as_ref()
         .map_or(0, |params| params.get().len());
-    bounded_text(program.source.len() + params)
+    check_text_size(program.source.len() + params)
 }
 
-fn bounded_text(bytes: usize) -> Result<(), SyntaxMistake> {
+fn check_text_size(bytes: usize) -> Result<(), SyntaxMistake> {
     if bytes <= MOST_TEXT {
         return Ok(());
     }

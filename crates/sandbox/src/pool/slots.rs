@@ -46,7 +46,7 @@ impl WorkerSlots {
 
     /// Starts a worker outside the slots, whichever layers its jail lacks.
     pub(super) async fn start(&self) -> Result<WorkerProcess, RunFailure> {
-        self.launcher.start_anyhow().await
+        self.launcher.start_with_any_layers().await
     }
 
     /// Starts workers for later, in the background, in free slots.

@@ -83,7 +83,7 @@ impl<W, T> WorkerQueue<W, T> {
 
     /// The run has ended, and so has its worker unless it was passed to [`Self::rest`].
     pub(super) fn finish_run(&mut self, serves: &WorkerUse) {
-        let left = self.running_of(serves).saturating_sub(1);
+        let left = self.count_running(serves).saturating_sub(1);
         match left {
             0 => self.running.remove(serves),
             _ => self.running.insert(serves.clone(), left),
@@ -139,12 +139,12 @@ impl<W, T> WorkerQueue<W, T> {
         let runs = self
             .waiting
             .iter()
-            .map(|(serves, _)| self.running_of(serves));
+            .map(|(serves, _)| self.count_running(serves));
         let within = runs.enumerate().filter(|(_, runs)| *runs < share);
         within.min_by_key(|(_, runs)| *runs).map(|(turn, _)| turn)
     }
 
-    fn running_of(&self, serves: &WorkerUse) -> usize {
+    fn count_running(&self, serves: &WorkerUse) -> usize {
         self.running.get(serves).copied().unwrap_or_default()
     }
 

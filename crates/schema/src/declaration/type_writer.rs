@@ -76,7 +76,7 @@ impl TypeWriter<'_> {
                 let types = kinds.map(|kind| self.of_kind(kind, object, spot));
                 Some(TypeText::union(types.collect()))
             }
-            _ => Some(self.of_kind(unsaid_kind(object)?, object, spot)),
+            _ => Some(self.of_kind(implied_kind(object)?, object, spot)),
         }
     }
 
@@ -141,7 +141,7 @@ pub(super) fn list<'a>(
 }
 
 /// The type that the keywords of a schema imply if its author omitted it.
-fn unsaid_kind(object: &Map<String, Value>) -> Option<&'static str> {
+fn implied_kind(object: &Map<String, Value>) -> Option<&'static str> {
     let of_object = ["properties", "patternProperties", "additionalProperties"];
     let of_array = ["items", "prefixItems"];
     if of_object.iter().any(|key| object.contains_key(*key)) {

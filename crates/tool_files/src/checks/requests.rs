@@ -9,7 +9,7 @@ use crate::file::schema::{properties, required_names};
 use crate::file::{ToolAction, ToolFile};
 
 pub(super) fn check(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
-    let mut findings: Vec<CheckFinding> = host_elsewhere(tool).into_iter().collect();
+    let mut findings: Vec<CheckFinding> = unlisted_host(tool).into_iter().collect();
     findings.extend(without_intents(tool));
     findings.extend(secrets(tool, input));
     for action in &tool.actions {
@@ -21,7 +21,7 @@ pub(super) fn check(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding
 }
 
 /// The host of the address must be one that requests may reach.
-fn host_elsewhere(tool: &ToolFile) -> Option<CheckFinding> {
+fn unlisted_host(tool: &ToolFile) -> Option<CheckFinding> {
     let api = tool.api.as_ref()?;
     let example = api.url.with_stars().replace('*', "x");
     let url = url::Url::parse(&example).ok()?;

@@ -208,9 +208,9 @@ fn a_page_lists_every_action() {
 
 #[test]
 fn a_file_that_cannot_be_read_or_has_no_write_class_is_found() {
-    sample().in_tool("writes = \"write\"\n", "").finds(&[
-        "ticket.toml:35: check write class: in `actions.open`: the key `writes` is missing",
-    ]);
+    sample()
+        .in_tool("writes = \"write\"\n", "")
+        .finds(&["ticket.toml:35: check write class: in `actions.open`: missing key `writes`"]);
     sample()
         .in_tool("kind = \"curated\"", "kind = 1")
         .finds(&["ticket.toml:2: check files: in `kind`: expected a text, found an integer"]);

@@ -20,7 +20,7 @@ pub(crate) fn check(data: &DatedData, today: Date) -> Vec<CheckFinding> {
     findings.extend(find_ended_rows(&data.routes, today));
     findings.extend(find_ended_rows(&data.providers, today));
     findings.extend(find_ended_rows(&data.profiles, today));
-    findings.extend(lost_models(data, today));
+    findings.extend(find_missing_models(data, today));
     findings
 }
 
@@ -63,7 +63,7 @@ fn find_ended_rows<T: DatedEntry>(rows: &DatedRows<T>, today: Date) -> Vec<Check
 }
 
 /// A tier or route that is valid today must lead to a model that exists today.
-fn lost_models(data: &DatedData, today: Date) -> Vec<CheckFinding> {
+fn find_missing_models(data: &DatedData, today: Date) -> Vec<CheckFinding> {
     let of_day = data.at(today);
     let tiers = data.tiers.rows.iter().filter(|row| row.holds_on(today));
     let tiers = tiers.filter(|row| {

@@ -111,8 +111,8 @@ fn a_row_with_a_mistake_is_reported_with_its_line() {
     let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
     let expected = [
         "own.toml, line 3, in `tier`: unknown key `teer`",
-        "own.toml, line 2, in `tier`: the key `tier` is missing",
-        "own.toml, line 2, in `tier`: the key `source` is missing",
+        "own.toml, line 2, in `tier`: missing key `tier`",
+        "own.toml, line 2, in `tier`: missing key `source`",
         "own.toml, line 13, in `tier.valid_until`: it ends before it begins",
     ];
     assert_eq!(messages, expected);

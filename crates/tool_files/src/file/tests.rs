@@ -137,7 +137,7 @@ fn a_mistake_in_a_key_is_reported_with_its_position_and_advice() {
         "ownr = ",
         &[
             "line 5: unknown key `ownr` => did you mean `owner`?",
-            "line 1: the key `owner` is missing => add owner = …",
+            "line 1: missing key `owner` => add owner = …",
         ],
     );
     check(
@@ -221,7 +221,7 @@ fn a_placeholder_without_a_property_is_reported_with_its_line() {
         "X-Client = \"{words}\"",
         &[
             "line 13, in `api.headers.X-Client`: `{words}` is an argument, but this applies to all actions => move it \
-           into the actions, or take a field of the credential: {credential.FIELD}",
+           into the actions, or use a field of the credential: {credential.FIELD}",
         ],
     );
     check(

@@ -191,7 +191,7 @@ impl<'a> ImportRun<'a> {
     /// Patterns are written in many dialects, so unsupported ones are dropped.
     fn take(&mut self, mut action: ImportedAction, schema_fault: SchemaFault<'_>) {
         if schema_fault(&action.input).is_some() {
-            strict::leave_out_patterns(&mut action.input);
+            strict::remove_patterns(&mut action.input);
         }
         match schema_fault(&action.input) {
             None => self.actions.push(action),

@@ -52,16 +52,16 @@ pub(super) fn strict(document: &OpenApiDocument, schema: &Value) -> Value {
 }
 
 /// Removes the patterns from a schema and all schemas in it.
-pub(super) fn leave_out_patterns(schema: &mut Value) {
+pub(super) fn remove_patterns(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
             // A property may have this name, too.
             if members.get("pattern").is_some_and(Value::is_string) {
                 members.shift_remove("pattern");
             }
-            members.values_mut().for_each(leave_out_patterns);
+            members.values_mut().for_each(remove_patterns);
         }
-        Value::Array(items) => items.iter_mut().for_each(leave_out_patterns),
+        Value::Array(items) => items.iter_mut().for_each(remove_patterns),
         _ => {}
     }
 }

@@ -115,7 +115,7 @@ impl FileParts<'_> {
 /// People name the thing they want and the provider: with its area, because several areas have such
 /// things.
 fn intent(action: &ImportedAction, provider: &str) -> String {
-    let purpose = begin_small(&action.purpose);
+    let purpose = lower_first_letter(&action.purpose);
     let area = action.tags.first().map(|tag| tag.replace(['-', '_'], " "));
     let known = format!("{purpose} {provider}").to_lowercase();
     match area.filter(|area| !known.contains(area.to_lowercase().trim_end_matches('s'))) {
@@ -178,7 +178,7 @@ fn pairs(name: &str, pairs: &[(String, String)]) -> String {
     format!("{name} = {{ {} }}\n", pairs.join(", "))
 }
 
-fn begin_small(text: &str) -> String {
+fn lower_first_letter(text: &str) -> String {
     let mut letters = text.chars();
     let Some(first) = letters.next() else {
         return String::new();

@@ -13,9 +13,9 @@ use crate::reader::REFUSED;
 pub enum BrowserError {
     #[error(transparent)]
     Address(#[from] AddressError),
-    #[error("a picture is between 1 and {max} pixels wide and high")]
+    #[error("a screenshot must be between 1 and {max} pixels wide and high")]
     Size { max: u32 },
-    #[error("the quality of a JPEG is between 1 and 100")]
+    #[error("the quality of a JPEG must be between 1 and 100")]
     Quality,
     #[error("screenshots need a browser, and there is none on this machine")]
     Missing,
@@ -33,7 +33,7 @@ pub enum BrowserError {
     Download,
     #[error("there was no screenshot within {after:?}")]
     TimedOut { after: Duration },
-    #[error("the picture has more than {max} bytes")]
+    #[error("the screenshot has more than {max} bytes")]
     TooLarge { max: usize },
     #[error("the page made the browser fail: {reason}")]
     Crashed { reason: String },

@@ -303,7 +303,7 @@ enum PictureFailure {
     NotLoaded(String),
     #[error("it leads on to {0}")]
     LedAway(String),
-    #[error("there is no picture of it")]
+    #[error("it returned no picture")]
     NoPicture,
     #[error("its picture is too large")]
     TooLarge,

@@ -48,7 +48,7 @@ pub(crate) async fn read_events(
     let mut events = SseByteStream::new(Box::pin(limit_bytes(response, max_bytes)));
     loop {
         let Ok(next) = tokio::time::timeout_at(deadline.at, events.next()).await else {
-            read.cut = Some(deadline.missed_the_end());
+            read.cut = Some(deadline.missed_deadline_reason());
             return read;
         };
         match next {

@@ -36,7 +36,7 @@ pub(in crate::edit) fn remove_item(
 impl JsonDocument<'_> {
     fn append_item(&self, list: &Node, item: &Value) -> Result<String, FileEditError> {
         let items = list.list().ok_or(FileEditError::Entangled)?;
-        let end = self.end_behind(list, items.last().map(|item| item.span.end));
+        let end = self.end_after(list, items.last().map(|item| item.span.end));
         let item = spelt_value(item, Indentation::ONE_LINE);
         Ok(match items.first().map(|first| first.span.start) {
             None => self.append_in_line(&end, &item),

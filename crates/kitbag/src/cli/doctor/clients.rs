@@ -90,7 +90,7 @@ fn check_hook(client: Client, places: &ClientDirectories) -> Option<Finding> {
     let hook = client.prompt_hook().ok()?;
     let path = hook.path(places);
     let what = format!("sends each prompt to the gateway ({})", path.display());
-    hook.is_in_place(places)
+    hook.is_installed(places)
         .then(|| AREA.ok(client.title(), what))
 }
 

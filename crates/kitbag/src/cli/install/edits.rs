@@ -26,7 +26,7 @@ impl WantedHook {
             Err(none) if asked => return Err(none),
             _ => return Ok(None),
         };
-        let is_new = !hook.is_in_place(places);
+        let is_new = !hook.is_installed(places);
         Ok((asked || !is_new).then_some(Self { hook, is_new }))
     }
 }
@@ -72,7 +72,7 @@ pub(super) fn remove_entries(
     places: &ClientDirectories,
 ) -> Result<RemovedEntries, FileError> {
     let hook = match spot.client.prompt_hook() {
-        Ok(hook) if spot.scope == Scope::User && hook.is_in_place(places) => {
+        Ok(hook) if spot.scope == Scope::User && hook.is_installed(places) => {
             hook.uninstall(places)?
         }
         // A broken hook file that was not edited must not prevent the removal.

@@ -13,7 +13,7 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_clients::{
     Client, ClientConfig, ClientDirectories, ClientFile, FileEditError, FileError, FileProblem,
-    NAME, Scope, Uninstalled, backup_of, check_editable, find, open,
+    NAME, Scope, Uninstalled, backup_path, check_editable, find, open,
 };
 use serde_json::json;
 
@@ -152,7 +152,7 @@ pub(super) fn uninstall(
     let places = client_directories(&invocation.at.environment)?;
     let RemovedEntries { hook, server } = advise_edit(remove_entries(&spot, &places))?;
     let (path, client) = (&spot.path, spot.client);
-    let of_server = describe_removal(&server, path, "Kitbag", &backup_of(path));
+    let of_server = describe_removal(&server, path, "Kitbag", &backup_path(path));
     let of_hook = client.prompt_hook().ok().and_then(|it| {
         let path = it.path(&places);
         describe_removal(&hook, &path, "the hook", &it.backup(&places))

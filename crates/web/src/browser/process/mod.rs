@@ -122,7 +122,7 @@ impl ChromiumProcess {
         let mut lines = words.lines().filter(|line| !line.contains("dbus"));
         let last = lines.rfind(|line| line.contains("FATAL") || line.contains("sandbox"));
         last.or_else(|| words.lines().next_back())
-            .unwrap_or("it said nothing")
+            .unwrap_or("it printed nothing")
             .to_owned()
     }
 }

@@ -124,14 +124,14 @@ async fn forward_tls(
     let (from_client, to_client) = client.split();
     let (from_site, to_site) = site.split();
     tokio::try_join!(
-        copy_counted(from_client, to_site, passage),
-        copy_counted(from_site, to_client, passage)
+        copy_limited(from_client, to_site, passage),
+        copy_limited(from_site, to_client, passage)
     )?;
     Ok(())
 }
 
 /// Copies until the end, or until the page's byte limit.
-async fn copy_counted(
+async fn copy_limited(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     passage: &ProxyContext,

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::call::{CallEnd, CallOutcome, Reply, TestCall, invalid};
 use crate::cli::Misbehaviour;
 use crate::server::implementation;
-use crate::subscriptions::{Interests, tagged};
+use crate::subscriptions::{Interests, tag_params};
 use crate::{legacy, lists, tasks};
 
 pub(crate) async fn serve(call: TestCall) -> CallOutcome {
@@ -109,7 +109,7 @@ fn removed_method_error(name: &str) -> ErrorObject {
 
 fn discover(call: &TestCall) -> RawObject {
     if call.server.has(Misbehaviour::OddMessages) {
-        legacy::odd_messages(&call.peer);
+        legacy::send_odd_messages(&call.peer);
     }
     let mut capabilities = legacy::capabilities_of(&call.server);
     capabilities["extensions"][tasks::EXTENSION] = json!({});

@@ -64,7 +64,7 @@ pub(crate) fn test_server(
     // The exit status only repeats the results, without naming the failed check.
     let (_, printed) = processes::output(&mut run)?;
     keep(&folder.join("suite.log"), &printed)?;
-    required(repository, Side::Server, era)?
+    list_required(repository, Side::Server, era)?
         .into_iter()
         .map(|name| results::read(&results, &format!("server-{name}"), name))
         .collect()

@@ -74,7 +74,7 @@ impl Keyring {
                 .expect("the work on an entry of the keyring does not panic")
         });
         done.map_err(|error| Error::Keeper {
-            place: self.place(),
+            location: self.location(),
             source: Box::new(error),
         })
     }
@@ -108,7 +108,7 @@ impl KeyKeeper for Keyring {
         })
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         format!("the key `{SERVICE}` for `{}` in the keyring", self.account)
     }
 }

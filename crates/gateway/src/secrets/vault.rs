@@ -43,7 +43,7 @@ pub fn open_vault(place: KeyLocation, store: &Store) -> anyhow::Result<Vault> {
 pub fn key_keeper(place: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
     match place {
         KeyLocation::File => Arc::new(store.key_file()),
-        KeyLocation::Keyring => Arc::new(Keyring::for_database(Path::new(store.place()))),
+        KeyLocation::Keyring => Arc::new(Keyring::for_database(Path::new(store.location()))),
         KeyLocation::Env => Arc::new(UnsetKeyVariable),
     }
 }
@@ -63,7 +63,7 @@ struct UnsetKeyVariable;
 impl KeyKeeper for UnsetKeyVariable {
     fn read(&self) -> Result<Option<VaultKey>, kitbag_store::Error> {
         Err(kitbag_store::Error::Keeper {
-            place: self.place(),
+            location: self.location(),
             source: Box::new(Self),
         })
     }
@@ -76,7 +76,7 @@ impl KeyKeeper for UnsetKeyVariable {
         self.read().map(drop)
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         format!("the variable {KEY_VARIABLE}")
     }
 }

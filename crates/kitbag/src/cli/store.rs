@@ -101,8 +101,8 @@ async fn migrate_store(
         .context("the store to copy into cannot be opened")?;
     let report = copy_with_progress(&from, &to, invocation).await?;
     move_secret_key(&from, &to, config).await?;
-    record_copy(&to, from.place()).await?;
-    let told = (from.place().to_owned(), to.place().to_owned());
+    record_copy(&to, from.location()).await?;
+    let told = (from.location().to_owned(), to.location().to_owned());
     from.close().await;
     to.close().await;
     show_report(&report, &told, invocation)?;
@@ -120,7 +120,7 @@ async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyho
         .await;
     drop(going_on);
     done?;
-    let key = key_keeper(config.secret_key, &store).place();
+    let key = key_keeper(config.secret_key, &store).location();
     store.close().await;
     let result = json!({ "file": file, "secret_key": key });
     invocation
@@ -150,8 +150,8 @@ async fn restore_backup(
         .await
         .context("the store to restore into cannot be opened")?;
     let report = copy_with_progress(&backup, &to, invocation).await?;
-    record_copy(&to, backup.place()).await?;
-    let told = (backup.place().to_owned(), to.place().to_owned());
+    record_copy(&to, backup.location()).await?;
+    let told = (backup.location().to_owned(), to.location().to_owned());
     backup.close().await;
     to.close().await;
     show_report(&report, &told, invocation)

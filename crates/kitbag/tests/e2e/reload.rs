@@ -95,7 +95,9 @@ async fn a_removed_server_finishes_its_calls_and_then_ends() {
     assert_eq!(under_way.finish().await.text(), "slept 4000 ms in 40 steps");
     let words = trace.to_str().unwrap();
     until("its process ends", async || {
-        processes::running(words).is_empty().then_some(())
+        processes::find_by_command_line(words)
+            .is_empty()
+            .then_some(())
     })
     .await;
 }

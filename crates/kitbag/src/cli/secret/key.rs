@@ -56,7 +56,11 @@ fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Resu
         )
     } else {
         let keeper = key_keeper(config.secret_key, store);
-        (config.secret_key, keeper.place(), keeper.read()?.is_some())
+        (
+            config.secret_key,
+            keeper.location(),
+            keeper.read()?.is_some(),
+        )
     };
     let result = json!({ "place": place.as_str(), "exists": exists });
     invocation.output.show(&result, |_| match exists {
@@ -98,10 +102,10 @@ async fn move_to(
     trail::record_event(store, event).await?;
     let result = json!({ "place": target.as_str(), "moved": copied });
     invocation.output.show(&result, |_| match copied {
-        true => format!("Moved. From now on it is {}", new.place()),
+        true => format!("Moved. From now on it is {}", new.location()),
         false => format!(
             "There was no key yet. The first secret makes one: {}",
-            new.place()
+            new.location()
         ),
     })?;
     if given {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::harness::testbed::command_table;
 use crate::harness::{Era, Gateway, Home, Testbed, until};
-use kitbag_testkit::processes::running;
+use kitbag_testkit::processes::find_by_command_line;
 
 #[tokio::test]
 async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others_do() {
@@ -52,7 +52,7 @@ async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others
 }
 
 #[tokio::test]
-async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running() {
+async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_find_by_command_line() {
     let home = Home::new("");
     let trace = home.path("trace");
     let table = |number: usize| {
@@ -71,7 +71,7 @@ async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running(
     .await;
     let words = trace.to_str().unwrap();
     until("none runs", async || {
-        running(words).is_empty().then_some(())
+        find_by_command_line(words).is_empty().then_some(())
     })
     .await;
     let client = gateway.client(Era::Legacy).await;
@@ -83,7 +83,11 @@ async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running(
             "the first call starts it again"
         );
     }
-    assert_eq!(running(words).len(), 2, "those that are used go on");
+    assert_eq!(
+        find_by_command_line(words).len(),
+        2,
+        "those that are used go on"
+    );
 }
 
 #[tokio::test]
@@ -102,7 +106,7 @@ async fn a_server_that_is_watched_or_used_goes_on_running_and_announcing_after_i
     let watched = json!({ "resourceSubscriptions": ["test://static-text"] });
     let mut watching = client.subscribe(&watched).await;
     until("it runs", async || {
-        (running(trace.to_str().unwrap()).len() == 1).then_some(())
+        (find_by_command_line(trace.to_str().unwrap()).len() == 1).then_some(())
     })
     .await;
     client.call("seen__change_tools", &json!({})).await.text();
@@ -115,7 +119,7 @@ async fn a_server_that_is_watched_or_used_goes_on_running_and_announcing_after_i
         .await
         .text();
     watching.wait_for("notifications/resources/updated").await;
-    assert_eq!(running(trace.to_str().unwrap()).len(), 1);
+    assert_eq!(find_by_command_line(trace.to_str().unwrap()).len(), 1);
 }
 
 const GOOD: usize = 40;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use kitbag_testkit::processes::running;
+use kitbag_testkit::processes::find_by_command_line;
 use serde_json::json;
 
 use super::{ERAS, call_with_progress};
@@ -98,7 +98,7 @@ async fn a_slow_server_that_answers_a_ping_goes_on_with_its_other_calls() {
         let client = gateway.client(Era::Modern).await;
         client.knows("mute__slow").await;
         client.call("mute__echo", &json!({})).await.text();
-        let before = running(&trace);
+        let before = find_by_command_line(&trace);
         let steady = call_with_progress("mute__slow", &json!({ "ms": 12_000, "steps": 60 }));
         let steady = client.start("tools/call", &steady).await;
         let silent = json!({ "ms": 100_000 });
@@ -113,7 +113,11 @@ async fn a_slow_server_that_answers_a_ping_goes_on_with_its_other_calls() {
             "slept 12000 ms in 60 steps",
             "{era}"
         );
-        assert_eq!(running(&trace), before, "it is the same process");
+        assert_eq!(
+            find_by_command_line(&trace),
+            before,
+            "it is the same process"
+        );
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ERAS;
 use crate::harness::testbed::command_table;
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
-use kitbag_testkit::processes::{alive, running};
+use kitbag_testkit::processes::{alive, find_by_command_line};
 
 #[tokio::test]
 async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_first_call() {
@@ -17,7 +17,7 @@ async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_fi
         let (home, trace) = home_with("lazy", |it| it.era(era));
         listed_once(&home, "lazy__echo").await;
         assert_eq!(
-            running(&trace),
+            find_by_command_line(&trace),
             [0; 0],
             "the first gateway took its server along"
         );
@@ -28,9 +28,13 @@ async fn after_a_restart_the_list_is_there_at_once_and_nothing_runs_until_the_fi
             client.tool_names().await.contains(&"lazy__echo".to_owned()),
             "known from the first run"
         );
-        assert_eq!(running(&trace), [0; 0], "listing starts nothing");
+        assert_eq!(
+            find_by_command_line(&trace),
+            [0; 0],
+            "listing starts nothing"
+        );
         client.call("lazy__echo", &json!({})).await.text();
-        assert_eq!(running(&trace).len(), 1);
+        assert_eq!(find_by_command_line(&trace).len(), 1);
     }
 }
 
@@ -87,7 +91,7 @@ async fn a_server_without_calls_is_stopped_and_started_again_by_the_next_call() 
         let client = gateway.client(Era::Legacy).await;
         used(&client, "rare__echo").await;
         until(&format!("the {era} server is stopped"), async || {
-            running(&trace).is_empty().then_some(())
+            find_by_command_line(&trace).is_empty().then_some(())
         })
         .await;
         assert!(
@@ -95,7 +99,7 @@ async fn a_server_without_calls_is_stopped_and_started_again_by_the_next_call() 
             "its tools stay on offer"
         );
         client.call("rare__echo", &json!({})).await.text();
-        assert_eq!(running(&trace).len(), 1, "{era}");
+        assert_eq!(find_by_command_line(&trace).len(), 1, "{era}");
     }
 }
 
@@ -119,7 +123,7 @@ async fn ends_without_trace(misbehaviours: &[&str]) {
     });
     let gateway = home.serve().await;
     used(&gateway.client(Era::Legacy).await, "sticky__echo").await;
-    let mut left = running(&trace);
+    let mut left = find_by_command_line(&trace);
     assert_eq!(left.len(), 1);
     left.extend(detached(&trace));
     assert!(gateway.stop().await.success());
@@ -152,7 +156,7 @@ async fn a_process_that_a_server_detached_ends_with_the_server() {
     let sidecar = detached(&trace).expect("the server has started one");
     assert!(alive(sidecar));
     until("the server is stopped", async || {
-        running(&trace).is_empty().then_some(())
+        find_by_command_line(&trace).is_empty().then_some(())
     })
     .await;
     until("its sidecar as well", async || {
@@ -185,7 +189,7 @@ async fn a_server_still_starting_ends_with_the_gateway() {
     });
     let gateway = home.serve().await;
     let sidecar = until("it is being started", async || detached(&trace)).await;
-    let mut left = running(&trace);
+    let mut left = find_by_command_line(&trace);
     left.push(sidecar);
     assert!(gateway.stop().await.success());
     left.retain(|pid| alive(*pid));
@@ -201,7 +205,7 @@ async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
     });
     let gateway = home.serve().await;
     used(&gateway.client(Era::Legacy).await, "orphan__echo").await;
-    let mut left = running(&trace);
+    let mut left = find_by_command_line(&trace);
     left.extend(detached(&trace));
     assert_eq!(left.len(), 2);
     gateway.kill().await;
@@ -219,7 +223,7 @@ async fn a_stdio_gateway_ends_with_its_client_and_takes_its_servers_along() {
     let client = Client::stdio(&home, Era::Legacy).connect().await;
     client.knows("child__echo").await;
     client.call("child__echo", &json!({})).await.text();
-    let mut left = running(&trace);
+    let mut left = find_by_command_line(&trace);
     left.extend(detached(&trace));
     assert_eq!(left.len(), 2);
     assert!(client.pipe().close().is_some_and(|status| status.success()));

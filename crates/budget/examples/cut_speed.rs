@@ -1,6 +1,5 @@
 //! Measures how long it takes to truncate a result of 5 MB, to read a page at its end, and to
-//! estimate
-//! its tokens.
+//! estimate its tokens.
 
 #![expect(clippy::print_stdout, reason = "it reports to a terminal")]
 

@@ -1,6 +1,5 @@
 //! Compares the estimate with the exact count for a file of texts, and prints the prices fitted to
-//! it:
-//! `refit texts.jsonl`, each line `{"kind": "definition", "text": "…"}`.
+//! it: `refit texts.jsonl`, each line `{"kind": "definition", "text": "…"}`.
 
 #![expect(clippy::print_stdout, reason = "it reports to a terminal")]
 

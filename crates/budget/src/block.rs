@@ -16,8 +16,7 @@ pub(crate) enum BlockKind {
     /// A text block: it can be shortened and stays a text block.
     Text(String),
     /// A block that is shown whole, or in part as text: the text of a resource, a link, a block of
-    /// an
-    /// unknown type.
+    /// an unknown type.
     Readable { heading: String, text: String },
     /// A block that is shown whole, or replaced by this line.
     Binary { line: String, tokens: usize },

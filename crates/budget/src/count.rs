@@ -2,8 +2,7 @@
 //!
 //! The vocabulary is in the binary and becomes a table at the first count, which takes a tenth of a
 //! second and some 130 MB. So requests use [`estimate_tokens`](crate::estimate_tokens()) instead;
-//! this
-//! is for reports and benchmarks. For models with another vocabulary it is an estimate, too.
+//! this is for reports and benchmarks. For models with another vocabulary it is an estimate, too.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -20,8 +19,7 @@ pub fn count(text: &str) -> usize {
     match O200K.encode(text, &HashSet::new()) {
         Ok((tokens, _)) => tokens.len(),
         // The library fails only on about a million spaces in a row. Halving such a run may change
-        // the
-        // count by a token, which does not matter.
+        // the count by a token, which does not matter.
         Err(_) => {
             let (begin, end) = text.split_at(text.ceil_char_boundary(text.len() / 2));
             count(begin) + count(end)

@@ -1,8 +1,7 @@
 //! Chooses where to cut a text.
 //!
 //! A better cut point may be earlier; but no cut is made in the first third of the room if there is
-//! a
-//! lesser cut point after it.
+//! a lesser cut point after it.
 
 use crate::json::{Gap, Gaps, OpenLevels, OpenString};
 
@@ -42,8 +41,7 @@ pub(crate) enum CutKind {
 }
 
 /// How much of a page may stay empty for a better cut: two thirds. With less than a third used, a
-/// page
-/// would waste most of its room.
+/// page would waste most of its room.
 const LEAST_SHARE: usize = 3;
 
 /// The range in which the cut must be: after `start`, and at `end` at the latest, which is after

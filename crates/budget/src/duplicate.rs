@@ -4,10 +4,8 @@ use kitbag_wire::RawObject;
 use serde_json::value::RawValue;
 
 /// True if the texts contain everything in the structured content. Servers write it as JSON into
-/// one
-/// text. A value that is not an object is wrapped in an object with one member: then the text is
-/// that
-/// member, or there is one text per element.
+/// one text. A value that is not an object is wrapped in an object with one member: then the text
+/// is that member, or there is one text per element.
 pub(crate) fn text_repeats_structured(texts: &[&str], structured: &RawValue) -> bool {
     if let [text] = texts
         && is_same_json(text, structured.get())
@@ -47,8 +45,7 @@ fn text_equals_value(text: &str, value: &RawValue) -> bool {
 }
 
 /// Equal except for white space between tokens and the spelling of strings and numbers. Members
-/// must
-/// have the same order, as they do when one program wrote both.
+/// must have the same order, as they do when one program wrote both.
 fn is_same_json(one: &str, other: &str) -> bool {
     let (mut one, mut other) = (JsonTokens(one), JsonTokens(other));
     loop {
@@ -66,8 +63,7 @@ fn is_same_scalar(a: &str, b: &str) -> bool {
             .is_some_and(|string| parse_string(b).is_some_and(|other| string == other));
     }
     // `1.0` is 1. But two whole numbers that are spelt differently may differ in digits that a
-    // float
-    // does not have.
+    // float does not have.
     if is_whole(a) && is_whole(b) {
         return false;
     }

@@ -1,8 +1,7 @@
 //! Estimates the number of tokens of a text, without a vocabulary.
 //!
 //! The text is split as the o200k vocabulary splits it, and each piece gets the average price of
-//! its
-//! kind. `cargo run -p kitbag-budget --example refit` recomputes these averages from a file of
+//! its kind. `cargo run -p kitbag-budget --example refit` recomputes these averages from a file of
 //! texts.
 
 use crate::pieces::{Lead, Script, TextPiece, TextPieces, WordCase};
@@ -43,8 +42,7 @@ const SAMPLES: usize = 32;
 const SAMPLE_BYTES: usize = 8_192;
 
 /// Returns how many bytes of a text these tokens pay for, and how many of the tokens are used. A
-/// piece
-/// is paid for as a whole, unless it is long.
+/// piece is paid for as a whole, unless it is long.
 pub(crate) fn affordable_bytes(text: &str, tokens: usize) -> (usize, usize) {
     let mut meter = TokenMeter::default();
     let mut at = 0;
@@ -149,8 +147,7 @@ fn word_row(lead: Lead, case: WordCase) -> &'static [usize; 13] {
 }
 
 /// The most frequent marks between two words of compact JSON; each is one token, unlike other marks
-/// of
-/// the same length.
+/// of the same length.
 fn is_joint(marks: &[u8]) -> bool {
     matches!(
         marks,
@@ -190,9 +187,8 @@ fn script_price(script: Script) -> (usize, usize) {
 // Fitted as the mean number of tokens of such pieces in the definitions of half of 192 real servers
 // (2,643, and their signatures in one line), smoothed by hand where JSON results and prose in 34
 // languages differ. On the other half: definitions 0 % in total and each off by 2 %, signatures -1
-// %
-// and 5 %; on other JSON results -3 % and 3 %, on other documents, full of links, -22 % (Uzbek) to
-// +19 % (Hindi), English -10 %.
+// % and 5 %; on other JSON results -3 % and 3 %, on other documents, full of links, -22 % (Uzbek)
+// to +19 % (Hindi), English -10 %.
 //
 // Words by their number of letters, marks by their number.
 const PLAIN: [usize; 13] = [

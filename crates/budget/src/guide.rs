@@ -16,9 +16,9 @@ pub struct GuideRow {
 }
 
 /// Returns the rows within a token budget, as counted by
-/// [`estimate_tokens`](crate::estimate_tokens()).
-/// The purposes get shorter until every server fits. If even that is too long, the servers with the
-/// most tools come first, and the others are counted.
+/// [`estimate_tokens`](crate::estimate_tokens()). The purposes get shorter until every server fits.
+/// If even that is too long, the servers with the most tools come first, and the others are
+/// counted.
 pub fn write_guide(mut rows: Vec<GuideRow>, tokens: usize) -> String {
     rows.sort();
     WORDS
@@ -34,8 +34,8 @@ const WORDS: [usize; 7] = [12, 9, 7, 5, 4, 3, 2];
 const WORDS_OF_MANY: usize = 3;
 
 fn join_rows(rows: &[GuideRow], words: usize) -> String {
-    let told: Vec<String> = rows.iter().map(|row| row.to_text(words)).collect();
-    told.join("; ")
+    let lines: Vec<String> = rows.iter().map(|row| row.to_text(words)).collect();
+    lines.join("; ")
 }
 
 fn list_largest(mut rows: Vec<GuideRow>, tokens: usize) -> String {
@@ -75,8 +75,7 @@ impl GuideRow {
 }
 
 /// Returns the first words of a purpose. A truncated one ends with a whole item of an enumeration,
-/// or
-/// else without a connective at its end.
+/// or else without a connective at its end.
 fn first_words(about: &str, most: usize) -> String {
     let mut words: Vec<&str> = about.split(' ').take(most).collect();
     if words.len() < about.split(' ').count() {
@@ -126,32 +125,32 @@ mod tests {
             row("time", "", 2),
             row("git", "log, diff, commit, and branches of a repository", 12),
         ];
-        let told = write_guide(rows.iter().rev().cloned().collect(), 100);
+        let guide = write_guide(rows.iter().rev().cloned().collect(), 100);
         assert_eq!(
-            told,
+            guide,
             "git: log, diff, commit, and branches of a repository; time"
         );
-        assert_eq!(write_guide(rows, 100), told);
+        assert_eq!(write_guide(rows, 100), guide);
     }
 
     #[test]
     fn more_servers_have_shorter_purposes_and_too_many_are_counted() {
-        let told = write_guide(many(10), 100);
-        assert!(told.ends_with("; shop-009: places orders"), "{told}");
-        let told = write_guide(many(200), 100);
+        let guide = write_guide(many(10), 100);
+        assert!(guide.ends_with("; shop-009: places orders"), "{guide}");
+        let guide = write_guide(many(200), 100);
         assert!(
-            told.starts_with("shop-128: places orders; shop-129"),
-            "{told}"
+            guide.starts_with("shop-128: places orders; shop-129"),
+            "{guide}"
         );
-        assert!(told.ends_with(" more"), "{told}");
+        assert!(guide.ends_with(" more"), "{guide}");
         assert_eq!(write_guide(many(200), 3), "200 servers");
     }
 
     #[test]
     fn the_exact_count_is_near_the_requested_number_of_tokens() {
         for servers in [1, 5, 12, 25, 60, 200] {
-            let told = write_guide(many(servers), 100);
-            assert!(count(&told) <= 110, "{} for {told}", count(&told));
+            let guide = write_guide(many(servers), 100);
+            assert!(count(&guide) <= 110, "{} for {guide}", count(&guide));
         }
     }
 }

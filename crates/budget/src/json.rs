@@ -70,8 +70,7 @@ pub(crate) struct Gaps {
 
 impl Gaps {
     /// Scans valid JSON from its beginning to `end`, and records the gaps after `from`. Returns
-    /// `None` if
-    /// the text is nested too deeply.
+    /// `None` if the text is nested too deeply.
     pub(crate) fn find(json: &str, from: usize, end: usize) -> Option<Self> {
         let bytes = json.as_bytes();
         let mut gaps = Self {
@@ -140,8 +139,7 @@ fn count_blanks(bytes: &[u8]) -> usize {
 }
 
 /// Continues inside a string. Returns the position after its quotation mark and true, or the last
-/// safe
-/// position before `end` and false.
+/// safe position before `end` and false.
 fn scan_string(bytes: &[u8], mut at: usize, end: usize) -> (usize, bool) {
     loop {
         let width = match bytes.get(at) {

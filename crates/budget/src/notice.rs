@@ -4,10 +4,8 @@ use crate::pages::ResultPage;
 use crate::truncate::{StructuredOutcome, TruncatedResult};
 
 /// Returns the line below a truncated result. `read_on` writes the call that reads from an offset,
-/// such
-/// as `call_api(result: "r1", offset: 8000)`; `instead` names the tool that counts and filters
-/// without
-/// reading.
+/// such as `call_api(result: "r1", offset: 8000)`; `instead` names the tool that counts and filters
+/// without reading.
 pub fn truncation_notice(
     cut: &TruncatedResult,
     read_on: impl FnOnce(usize) -> String,

@@ -67,10 +67,8 @@ impl Pages {
     }
 
     /// Returns about as much as these tokens pay for, from an offset up to a clean boundary:
-    /// between texts,
-    /// between the elements of an array, at a paragraph, or the best available. However few the
-    /// tokens, a
-    /// page is not empty before the end.
+    /// between texts, between the elements of an array, at a paragraph, or the best available.
+    /// However few the tokens, a page is not empty before the end.
     pub fn page(&self, offset: usize, tokens: usize) -> ResultPage<'_> {
         let offset = self.whole.floor_char_boundary(offset);
         let end = self
@@ -85,8 +83,7 @@ impl Pages {
     }
 
     /// Returns the end of the page that begins at an offset, unless it is the last, with the part
-    /// that is
-    /// cut.
+    /// that is cut.
     pub(crate) fn find_cut(&self, offset: usize, tokens: usize) -> Option<(CutPoint, PagePart)> {
         let mut left = tokens;
         let mut at = offset;
@@ -106,8 +103,7 @@ impl Pages {
     }
 
     /// Cuts before this part, if the page contains others before it that use the page well; or else
-    /// inside
-    /// it.
+    /// inside it.
     fn cut_part(&self, part: PagePart, page: CutRange, follows_others: bool) -> CutPoint {
         let start = part.start.max(page.start);
         if follows_others && page.is_well_used_by(start) {

@@ -1,6 +1,5 @@
 //! Splits text where the o200k vocabulary splits it before tokenization: into words with the
-//! preceding
-//! space or mark, up to three digits, runs of marks, and white space.
+//! preceding space or mark, up to three digits, runs of marks, and white space.
 //!
 //! No token crosses such a boundary, so the price of a text is the sum of its pieces' prices.
 
@@ -22,8 +21,7 @@ pub enum TextPiece {
     /// One to three digits.
     Digits,
     /// Punctuation and symbols: how many in ASCII, how many of those differ from the one before,
-    /// and how
-    /// many beyond ASCII, with pictographs such as emoji counted separately.
+    /// and how many beyond ASCII, with pictographs such as emoji counted separately.
     Marks {
         ascii: usize,
         changes: usize,
@@ -193,8 +191,7 @@ impl TextPieces<'_> {
     }
 
     /// Reads white space to its last line end. Without a line end: all but the last character,
-    /// which
-    /// belongs to the piece that follows, if there is one.
+    /// which belongs to the piece that follows, if there is one.
     fn read_blanks(&mut self) -> TextPiece {
         let start = self.at;
         let run = self.find_blank_run();

@@ -8,8 +8,7 @@ use crate::estimate::estimate_by_sampling;
 
 /// Returns the estimated tokens of a JSON result: its content, with binary data at the price of its
 /// kind. `structuredContent` counts only without content, since clients show a model one of the
-/// two.
-/// A text that is not such a result is priced as text.
+/// two. A text that is not such a result is priced as text.
 pub fn estimate_result_tokens(result: &str) -> usize {
     let Ok(object) = serde_json::from_str::<RawObject>(result) else {
         return estimate_by_sampling(result);

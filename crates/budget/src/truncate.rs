@@ -36,8 +36,7 @@ pub struct TruncatedResult {
 }
 
 /// The fate of `structuredContent`. A part of it may violate the tool's schema, so it is included
-/// as a
-/// whole or not at all.
+/// as a whole or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StructuredOutcome {
     /// Unchanged, or there was none.

@@ -327,11 +327,11 @@ deny_tools = ["*/delete_*"]
         }
     }
 
-    fn added(text: &str, name: &str, server: &NewServer) -> String {
+    fn with_server_added(text: &str, name: &str, server: &NewServer) -> String {
         add_server(text, &name.parse().unwrap(), server).unwrap()
     }
 
-    fn removed(text: &str, name: &str) -> Option<String> {
+    fn with_server_removed(text: &str, name: &str) -> Option<String> {
         remove_server(text, &name.parse().unwrap()).unwrap()
     }
 
@@ -354,7 +354,7 @@ deny_tools = ["*/delete_*"]
 
     #[test]
     fn a_new_server_leaves_everything_else_untouched() {
-        let text = added(TEXT, "files", &launch("npx"));
+        let text = with_server_added(TEXT, "files", &launch("npx"));
         let table =
             "\n[servers.files]\ncommand = \"npx\"\nargs = [\"-y\"]\nenv = { KEY = \"${KEY}\" }\n";
         assert_eq!(text.replacen(table, "", 1), TEXT);
@@ -368,7 +368,7 @@ deny_tools = ["*/delete_*"]
             transport: Some("sse".into()),
             headers: vec![],
         };
-        let text = added(
+        let text = with_server_added(
             "",
             "a",
             &NewServer {
@@ -384,7 +384,7 @@ deny_tools = ["*/delete_*"]
 
     #[test]
     fn a_replaced_server_keeps_its_position_and_the_comment_above_it() {
-        let text = added(TEXT, "git", &launch("npx"));
+        let text = with_server_added(TEXT, "git", &launch("npx"));
         let head = "# Our servers.\n# Ask before you add one.\n\n# The history.\n[servers.git]\ncommand = \"npx\"\n";
         assert!(text.starts_with(head), "{text}");
         assert!(!text.contains("servers.git.env"), "{text}");
@@ -392,7 +392,7 @@ deny_tools = ["*/delete_*"]
 
     #[test]
     fn a_removed_server_loses_its_own_comment_and_leaves_the_others() {
-        let text = removed(TEXT, "git").unwrap();
+        let text = with_server_removed(TEXT, "git").unwrap();
         assert!(
             text.starts_with(
                 "# Our servers.\n# Ask before you add one.\n\n# The clock.\n[servers.time]"
@@ -404,12 +404,12 @@ deny_tools = ["*/delete_*"]
             "{text}"
         );
 
-        let text = removed(&removed(TEXT, "time").unwrap(), "git").unwrap();
+        let text = with_server_removed(&with_server_removed(TEXT, "time").unwrap(), "git").unwrap();
         assert!(
             text.starts_with("# Our servers.\n# Ask before you add one.\n\n# Everyone may"),
             "{text}"
         );
-        assert_eq!(removed(TEXT, "nobody"), None);
+        assert_eq!(with_server_removed(TEXT, "nobody"), None);
     }
 
     #[test]
@@ -454,7 +454,7 @@ deny_tools = ["*/delete_*"]
 
     #[test]
     fn inline_servers_stay_inline() {
-        let text = added(
+        let text = with_server_added(
             "servers = { a = { command = 'x' } } # ours\n",
             "b",
             &launch("npx"),
@@ -464,7 +464,7 @@ deny_tools = ["*/delete_*"]
             "{text}"
         );
         assert!(
-            text.ends_with("# ours\n") && removed(&text, "b").is_some(),
+            text.ends_with("# ours\n") && with_server_removed(&text, "b").is_some(),
             "{text}"
         );
     }

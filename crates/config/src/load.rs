@@ -50,8 +50,7 @@ pub(super) struct BaseDirs {
 
 impl ConfigSource {
     /// Without a file, every value is its default. A file named by the user must exist, unless it
-    /// is
-    /// the default one, which clients name before it exists.
+    /// is the default one, which clients name before it exists.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let is_usual = self.config_file() == self.environment.default_config_file();
         let own = self

@@ -1,6 +1,5 @@
 //! A project's `kitbag.toml`: servers for one directory, added to the user's configuration while
-//! its
-//! text is exactly what the user trusted.
+//! its text is exactly what the user trusted.
 //!
 //! A project file comes with the directory, so the user did not write it. It can only add servers,
 //! never replaces one of the user's servers, and gets a secret or variable only if the user granted

@@ -2,8 +2,7 @@
 //!
 //! The check for unknown keys, `kitbag config show`, the restart notices and the tables of
 //! `docs/configuration.md` are all generated from the rows. A test compares the rows with the
-//! fields
-//! that serde reads.
+//! fields that serde reads.
 
 use std::time::Duration;
 
@@ -17,8 +16,7 @@ pub(crate) struct SectionRow {
     pub(crate) name: &'static str,
     pub(crate) layout: TableLayout,
     /// Serializes the effective values, for comparison with another read. Absent where another
-    /// section
-    /// or another report covers the same values.
+    /// section or another report covers the same values.
     pub(crate) fingerprint: Option<fn(&Config) -> String>,
 }
 

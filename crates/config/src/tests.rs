@@ -11,7 +11,7 @@ use kitbag_wire::Era;
 
 use super::*;
 
-fn around() -> Environment {
+fn test_environment() -> Environment {
     Environment {
         cwd: "/work".into(),
         home: Some("/home/ann".into()),
@@ -25,7 +25,7 @@ pub(crate) fn config(text: &str) -> Result<Config, ConfigError> {
         text,
         Some(Path::new("/etc/kitbag.toml")),
         &Overrides::default(),
-        &around(),
+        &test_environment(),
     )
 }
 

@@ -91,8 +91,7 @@ impl Caller {
     }
 
     /// True if the gateway may show this caller figures and records of other tenants, and the last
-    /// output
-    /// of servers, which may concern calls of other tenants.
+    /// output of servers, which may concern calls of other tenants.
     pub fn sees_all_tenants(&self) -> bool {
         self.is_local() || self.role == Role::Operator
     }

@@ -2,8 +2,7 @@
 //! reads.
 //!
 //! The judgement is cautious: a missed tool is denied to programs until the operator declares it,
-//! and
-//! a tool wrongly taken to read would write without asking.
+//! and a tool wrongly taken to read would write without asking.
 
 use crate::capability::split_name;
 
@@ -17,8 +16,7 @@ pub struct DescribedTool<'a> {
 }
 
 /// Verbs that a reading tool's name begins with. `fetch`, `query` and `check` are not included:
-/// they
-/// reach elsewhere, run statements, or check something out.
+/// they reach elsewhere, run statements, or check something out.
 const READING_VERBS: &[&str] = &[
     "browse", "compare", "count", "describe", "explain", "find", "get", "inspect", "list",
     "lookup", "peek", "preview", "read", "retrieve", "search", "show", "view",
@@ -49,8 +47,7 @@ const READING_FIRST_WORDS: &[&str] = &[
 ];
 
 /// Verbs that are rarely nouns. One of them in a name, or in a description as an action, is enough
-/// for
-/// doubt.
+/// for doubt.
 const WRITING_VERBS: &[&str] = &[
     "acknowledge",
     "add",

@@ -12,8 +12,7 @@ use crate::ServerName;
 /// Models accept 64 characters of `[A-Za-z0-9_-]`, and clients add a prefix of their own
 /// (`mcp__kitbag__`), so [`ExposedName::MAX`] is the remainder. A name that fits is kept unchanged;
 /// one that is too long or has other characters is truncated and marked with a hash of the whole,
-/// so
-/// that the result depends only on the two names.
+/// so that the result depends only on the two names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ExposedName(Arc<str>);
 
@@ -49,8 +48,7 @@ impl ExposedName {
     }
 
     /// Splits a text as if it were an exposed name: into the server's name and the rest. Clients
-    /// and
-    /// configurations may contain any name, so neither part needs to exist.
+    /// and configurations may contain any name, so neither part needs to exist.
     pub fn split(text: &str) -> Option<(&str, &str)> {
         text.split_once(Self::SEPARATOR)
     }
@@ -93,22 +91,25 @@ mod tests {
 
     use super::*;
 
-    fn exposed(server: &str, name: &str) -> ExposedName {
+    fn exposed_name(server: &str, name: &str) -> ExposedName {
         ExposedName::new(&server.parse().unwrap(), name)
     }
 
     #[test]
     fn a_name_that_fits_is_only_prefixed() {
         assert_eq!(
-            exposed("github", "create_issue").as_str(),
+            exposed_name("github", "create_issue").as_str(),
             "github__create_issue"
         );
-        assert_eq!(exposed("github", "_hidden").as_str(), "github___hidden");
+        assert_eq!(
+            exposed_name("github", "_hidden").as_str(),
+            "github___hidden"
+        );
     }
 
     #[test]
     fn a_long_name_keeps_its_beginning_and_gains_a_hash() {
-        let name = exposed(
+        let name = exposed_name(
             "google-workspace",
             "set_spreadsheet_conditional_formatting_rule",
         );
@@ -127,14 +128,14 @@ mod tests {
     proptest! {
         #[test]
         fn models_accept_every_name(server in server(), name in ".{0,200}") {
-            let it = exposed(&server, &name);
+            let it = exposed_name(&server, &name);
             prop_assert!(it.as_str().len() <= ExposedName::MAX);
             prop_assert!(it.as_str().chars().all(is_allowed_char));
         }
 
         #[test]
         fn every_name_contains_its_server(server in server(), name in ".{0,200}") {
-            let found = exposed(&server, &name).server();
+            let found = exposed_name(&server, &name).server();
             prop_assert_eq!(found.map(String::from), Some(server));
         }
 
@@ -144,7 +145,7 @@ mod tests {
             b in (server(), "[a-zA-Z0-9_.-]{1,60}"),
         ) {
             prop_assume!(a != b);
-            prop_assert_ne!(exposed(&a.0, &a.1), exposed(&b.0, &b.1));
+            prop_assert_ne!(exposed_name(&a.0, &a.1), exposed_name(&b.0, &b.1));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Chooses which caller loses something when a shared resource is full: the caller that holds most
-//! of
-//! it.
+//! of it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,8 +20,8 @@ pub fn entry_to_evict<K, H: Hash + Eq, T: Ord>(
     entries: impl Iterator<Item = (K, H, T)> + Clone,
 ) -> Option<K> {
     let payer = largest_holder(entries.clone().map(|(_, holder, _)| (holder, 1)))?;
-    let theirs = entries.filter(|(_, holder, _)| *holder == payer);
-    theirs
+    let entries_of_payer = entries.filter(|(_, holder, _)| *holder == payer);
+    entries_of_payer
         .min_by(|one, other| one.2.cmp(&other.2))
         .map(|(entry, _, _)| entry)
 }

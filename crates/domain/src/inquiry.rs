@@ -1,6 +1,5 @@
 //! The audit record of a request that only searches or changes a listing: a search, a discovery or
-//! a
-//! change of groups.
+//! a change of groups.
 
 use std::time::Duration;
 

@@ -38,8 +38,7 @@ impl LatencyHistogram {
     }
 
     /// Returns the latency that this share of the calls did not exceed, rounded up to the end of
-    /// the
-    /// bucket.
+    /// the bucket.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let wanted = self.count() * share.clamp(0.0, 1.0);
         let mut counted = 0.0;
@@ -68,7 +67,7 @@ fn bucket_end(bucket: u16) -> Duration {
 mod tests {
     use super::*;
 
-    fn of(milliseconds: impl IntoIterator<Item = u64>) -> LatencyHistogram {
+    fn new_histogram(milliseconds: impl IntoIterator<Item = u64>) -> LatencyHistogram {
         let mut histogram = LatencyHistogram::default();
         for each in milliseconds {
             histogram.record(Duration::from_millis(each));
@@ -78,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_quantile_is_within_nine_per_cent_above_the_latency() {
-        let histogram = of(1..=1000);
+        let histogram = new_histogram(1..=1000);
         for share in [0.5, 0.95, 0.99, 1.0] {
             let found = histogram.quantile(share).unwrap().as_secs_f64();
             assert!((share..=share * 1.1).contains(&found), "{share}: {found}");
@@ -88,16 +87,16 @@ mod tests {
 
     #[test]
     fn two_histograms_add_up_to_the_histogram_of_all_calls() {
-        let (mut here, there) = (of(1..=30), of(20..=90));
+        let (mut here, there) = (new_histogram(1..=30), new_histogram(20..=90));
         here.add(&there);
-        assert_eq!(here, of((1..=30).chain(20..=90)));
+        assert_eq!(here, new_histogram((1..=30).chain(20..=90)));
     }
 
     #[test]
     fn calls_of_earlier_days_fade_until_they_are_dropped() {
-        let mut histogram = of([1000; 4]);
+        let mut histogram = new_histogram([1000; 4]);
         histogram.fade(0.25);
-        histogram.add(&of([10; 4]));
+        histogram.add(&new_histogram([10; 4]));
         assert_eq!(histogram.count(), 5.0);
         assert!(histogram.quantile(0.5) < Some(Duration::from_millis(12)));
         histogram.fade(0.001);

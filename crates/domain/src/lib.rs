@@ -15,14 +15,12 @@
 //! - [`origin`]: the origin of a request
 //! - [`reach`]: how a server is reached; [`template`]: text with variables
 //! - [`surface`]: surfaces; [`write_class`]: the effect of a tool; [`derived_effect`]: its
-//!   derivation
-//!   for tools that declare none
+//!   derivation for tools that declare none
 //! - [`remedy`]: the next step that an error suggests
 //! - [`sync`]: locking; [`fairness`]: eviction between callers
 //! - [`short_text`]: truncated names from clients and servers
 //! - [`near_names`](mod@near_names): suggestions for mistyped names; [`toml_problem`]: errors
-//!   common to
-//!   all TOML files
+//!   common to all TOML files
 //! - [`text`]: text of servers without its invisible characters
 
 pub mod call_cost;

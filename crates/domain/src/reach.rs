@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 /// How a server is reached. `T` is the type of its texts: a [`Template`](crate::Template) where the
 /// server is used, plain text where it is written, and text with marked secrets where it was found
-/// in
-/// a client's file.
+/// in a client's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach<T> {
     Command(Launch<T>),

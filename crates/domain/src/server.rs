@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Letters, digits, `-` and single `_` inside, at most [`ServerName::MAX`] of them.
 ///
 /// Double and outer underscores are rejected because `__` separates server and tool in the names
-/// that
-/// clients see: otherwise `a_` + `b` and `a` + `_b` would look the same.
+/// that clients see: otherwise `a_` + `b` and `a` + `_b` would look the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ServerName(Arc<str>);

@@ -5,8 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// The client's own name, or the name of the tool it requested. It is stored with every call, so
-/// the
-/// client must not choose its length.
+/// the client must not choose its length.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShortText(Arc<str>);
 

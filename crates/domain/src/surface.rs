@@ -32,8 +32,7 @@ impl Surface {
     }
 
     /// True if answers are truncated to fit a model's context. A client that asked for every tool
-    /// gets
-    /// every answer whole, too.
+    /// gets every answer whole, too.
     pub fn truncates_answers(self) -> bool {
         self != Self::All
     }

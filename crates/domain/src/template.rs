@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::Remedy;
 
 /// Text with `${VARIABLE}`, `${VARIABLE:-default}` or `${secret:NAME}`, which is expanded when a
-/// server
-/// is reached.
+/// server is reached.
 ///
 /// It may also contain a secret typed into the configuration, so it is never printed.
 #[derive(Clone, PartialEq, Eq)]

@@ -2,9 +2,8 @@
 //!
 //! The definition of a tool or the answer of a server or an API may contain characters that people
 //! cannot see but a model or a terminal obeys: terminal escape sequences, tag characters,
-//! bidirectional
-//! controls, bytes hidden in variation selectors. Readers need none of them, so they are removed;
-//! joiners stay where a script or an emoji needs them.
+//! bidirectional controls, bytes hidden in variation selectors. Readers need none of them, so they
+//! are removed; joiners stay where a script or an emoji needs them.
 
 use std::borrow::Cow;
 
@@ -46,18 +45,18 @@ pub fn reveal_invisible(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);
     }
-    let mut told = String::with_capacity(text.len());
+    let mut revealed = String::with_capacity(text.len());
     let mut last = None;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
         match visible_char(last, c, rest.chars().next()) {
-            Some(same) if same == c && c != '\r' => told.push(c),
-            _ => told.push_str(&name_char(c)),
+            Some(same) if same == c && c != '\r' => revealed.push(c),
+            _ => revealed.push_str(&name_char(c)),
         }
         last = Some(c);
     }
-    Cow::Owned(told)
+    Cow::Owned(revealed)
 }
 
 fn name_char(c: char) -> String {
@@ -191,8 +190,7 @@ fn is_end_of_emoji(c: char) -> bool {
 }
 
 /// Letters and marks of scripts whose letters change shape next to others: from Arabic to Sinhala,
-/// and
-/// Myanmar, Khmer and Mongolian.
+/// and Myanmar, Khmer and Mongolian.
 fn is_joining(c: char) -> bool {
     matches!(c, '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}')
         || matches!(c, '\u{1780}'..='\u{17b3}' | '\u{17b6}'..='\u{17d3}' | '\u{a840}'..='\u{a87f}')

@@ -3,8 +3,7 @@
 use crate::{Remedy, nearest_name};
 
 /// A problem with the form of a TOML file. Messages quote keys and settings, never other values,
-/// which
-/// may be secrets.
+/// which may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TomlProblem {
     #[error("invalid TOML: {message}")]

@@ -1,6 +1,5 @@
 //! Loads a model from a sentence-transformers directory: the model, its pooling, and the prefixes
-//! that
-//! it needs before a text.
+//! that it needs before a text.
 
 use std::collections::HashMap;
 use std::fs;
@@ -198,11 +197,11 @@ mod tests {
                 prefixes.document.unwrap_or_default(),
             )
         });
-        let told = loaded
+        let outcome = loaded
             .as_ref()
             .map(|(query, document)| (query.as_str(), document.as_str()));
         assert_eq!(
-            told.map_err(ToString::to_string),
+            outcome.map_err(ToString::to_string),
             expected.map_err(str::to_owned)
         );
     }

@@ -5,8 +5,7 @@
 //!   queries
 //! - [`precomputed`]: vectors of built-in texts
 //! - `service`: an embeddings service; `service_format`: its requests and replies; `service_error`:
-//!   its
-//!   errors
+//!   its errors
 
 mod directory;
 mod local;

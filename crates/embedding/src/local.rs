@@ -171,8 +171,7 @@ impl Model {
     }
 
     /// Each core takes the next few texts when it is done, because texts differ in length and cores
-    /// are
-    /// not equally free.
+    /// are not equally free.
     fn on_all_cores(&self, texts: &[String]) -> Vec<Vec<f32>> {
         let shares: Vec<&[String]> = texts.chunks(LEAST_SHARE).collect();
         let workers = cores().min(shares.len());
@@ -211,8 +210,7 @@ pub fn built_in() -> Encoder {
 }
 
 /// Fewer texts than this are done before another thread has started, and this many queries share
-/// one
-/// pass over the weights.
+/// one pass over the weights.
 pub(crate) const LEAST_SHARE: usize = 8;
 
 /// Returns the number of texts that keep all cores busy for one pass.

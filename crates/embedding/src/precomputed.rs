@@ -1,10 +1,9 @@
 //! Precomputed vectors of the built-in words and tools, made by the built-in model. Without them
-//! the
-//! first query about an agent would wait until some hundreds of texts are embedded.
+//! the first query about an agent would wait until some hundreds of texts are embedded.
 //!
 //! The file is a table: the length of a vector (two bytes, little-endian), then rows of eight bytes
-//! of
-//! the text's hash, four of a scale, and one signed byte per number, to be multiplied by the scale.
+//! of the text's hash, four of a scale, and one signed byte per number, to be multiplied by the
+//! scale.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,6 +1,5 @@
 //! The queue of queries. One worker per core embeds the waiting queries in one batch, because a
-//! pass
-//! over the weights serves them all.
+//! pass over the weights serves them all.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -49,7 +48,7 @@ impl QueryQueue {
     }
 
     async fn work(self: Arc<Self>, model: Arc<Model>) {
-        while let Some(batch) = self.take() {
+        while let Some(batch) = self.take_batch() {
             let model = model.clone();
             // A batch that fails drops its answer channels, which notifies the queries.
             let _ = tokio::task::spawn_blocking(move || answer(batch, &model)).await;
@@ -57,7 +56,7 @@ impl QueryQueue {
     }
 
     /// Takes the oldest queries, as many as fit one pass. Returns `None` if there are none.
-    fn take(&self) -> Option<Vec<WaitingQuery>> {
+    fn take_batch(&self) -> Option<Vec<WaitingQuery>> {
         let mut state = lock(&self.0);
         state.waiting.retain(|query| !query.answer.is_closed());
         let mut texts = 0;

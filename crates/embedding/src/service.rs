@@ -27,8 +27,7 @@ const QUERY_PATIENCE: Duration = Duration::from_secs(5);
 /// How long searches do without a service that failed.
 const REST: Duration = Duration::from_secs(15);
 /// The number of attempts for a batch. The first delay is `FIRST_PAUSE`, and each later one is
-/// twice
-/// as long.
+/// twice as long.
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -42,7 +41,7 @@ pub(crate) struct EmbeddingService {
     config: EmbeddingsEndpoint,
     lookup: Lookup,
     /// The URL of the service, without anything that could be a secret.
-    place: String,
+    endpoint: String,
     /// The length of the service's vectors, once that is known.
     dimension: OnceLock<usize>,
     trouble: Mutex<Option<(Instant, EmbeddingServiceError)>>,
@@ -59,7 +58,7 @@ impl EmbeddingService {
         let origin = config.url.origin().ascii_serialization();
         Self {
             http,
-            place: format!("{origin}{}", config.url.path()),
+            endpoint: format!("{origin}{}", config.url.path()),
             config,
             lookup,
             dimension,
@@ -145,7 +144,7 @@ impl EmbeddingService {
         match tokio::time::timeout(patience, self.ask_patiently(texts)).await {
             Ok(asked) => asked,
             Err(_) => Err(EmbeddingServiceError::TimedOut {
-                place: self.place.clone(),
+                endpoint: self.endpoint.clone(),
                 after: patience,
             }),
         }
@@ -224,7 +223,7 @@ impl EmbeddingService {
         let expected = *self.dimension.get_or_init(|| first);
         match lengths.find(|found| *found != expected) {
             Some(found) => Err(EmbeddingServiceError::Dimension {
-                place: self.place.clone(),
+                endpoint: self.endpoint.clone(),
                 expected,
                 found,
             }),
@@ -238,14 +237,17 @@ impl EmbeddingService {
         again_after: Option<Duration>,
         body: &[u8],
     ) -> EmbeddingServiceError {
-        let place = self.place.clone();
+        let endpoint = self.endpoint.clone();
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                EmbeddingServiceError::Unauthorized { place, status }
+                EmbeddingServiceError::Unauthorized { endpoint, status }
             }
-            StatusCode::TOO_MANY_REQUESTS => EmbeddingServiceError::Busy { place, again_after },
+            StatusCode::TOO_MANY_REQUESTS => EmbeddingServiceError::Busy {
+                endpoint,
+                again_after,
+            },
             _ => EmbeddingServiceError::Refused {
-                place,
+                endpoint,
                 status,
                 message: self.message(body),
             },
@@ -268,14 +270,14 @@ impl EmbeddingService {
 
     fn unreachable(&self, error: reqwest::Error) -> EmbeddingServiceError {
         EmbeddingServiceError::Unreachable {
-            place: self.place.clone(),
+            endpoint: self.endpoint.clone(),
             reason: describe_error(error),
         }
     }
 
     fn unreadable(&self, reason: String) -> EmbeddingServiceError {
         EmbeddingServiceError::Unreadable {
-            place: self.place.clone(),
+            endpoint: self.endpoint.clone(),
             reason,
         }
     }

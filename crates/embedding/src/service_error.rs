@@ -11,30 +11,33 @@ pub enum EmbeddingServiceError {
     NoKey(#[from] MissingVariable),
     #[error("the key for the embeddings endpoint is not a valid header value")]
     OddKey,
-    #[error("the embeddings endpoint {place} cannot be reached: {reason}")]
-    Unreachable { place: String, reason: String },
-    #[error("the embeddings endpoint {place} did not answer within {after:?}")]
-    TimedOut { place: String, after: Duration },
-    #[error("the embeddings endpoint {place} rejected the key ({status})")]
-    Unauthorized { place: String, status: StatusCode },
-    #[error("the embeddings endpoint {place} is rate-limiting requests (429)")]
+    #[error("the embeddings endpoint {endpoint} cannot be reached: {reason}")]
+    Unreachable { endpoint: String, reason: String },
+    #[error("the embeddings endpoint {endpoint} did not answer within {after:?}")]
+    TimedOut { endpoint: String, after: Duration },
+    #[error("the embeddings endpoint {endpoint} rejected the key ({status})")]
+    Unauthorized {
+        endpoint: String,
+        status: StatusCode,
+    },
+    #[error("the embeddings endpoint {endpoint} is rate-limiting requests (429)")]
     Busy {
-        place: String,
+        endpoint: String,
         again_after: Option<Duration>,
     },
-    #[error("the embeddings endpoint {place} answered {status}: {message}")]
+    #[error("the embeddings endpoint {endpoint} answered {status}: {message}")]
     Refused {
-        place: String,
+        endpoint: String,
         status: StatusCode,
         message: String,
     },
-    #[error("the embeddings endpoint {place} sent an invalid answer: {reason}")]
-    Unreadable { place: String, reason: String },
+    #[error("the embeddings endpoint {endpoint} sent an invalid answer: {reason}")]
+    Unreadable { endpoint: String, reason: String },
     #[error(
-        "the embeddings endpoint {place} returned vectors with {found} dimensions, expected {expected}"
+        "the embeddings endpoint {endpoint} returned vectors with {found} dimensions, expected {expected}"
     )]
     Dimension {
-        place: String,
+        endpoint: String,
         expected: usize,
         found: usize,
     },

@@ -1,6 +1,6 @@
 //! Measures how long the encoder takes on this machine, on one core.
 //!
-//!     cargo run --release -p kitbag-relevance --example embed_speed [MODEL]
+//!     cargo run --release -p kitbag-encoder --example embed_speed [MODEL]
 //!
 //! A model is a Kitbag model file or a directory with `config.json`, `model.safetensors` and
 //! `vocab.txt`. Without one it has the shape of all-MiniLM-L6-v2 and random weights: as fast, and

@@ -16,8 +16,7 @@ pub(super) struct Attention<'a> {
 }
 
 /// One head's numbers laid out for multiplication: the lanes of keys are tokens, the lanes of
-/// values
-/// are numbers of one token, and both are padded with zeros to whole lanes.
+/// values are numbers of one token, and both are padded with zeros to whole lanes.
 #[derive(Debug, Default)]
 pub(super) struct HeadBuffers {
     queries: Vec<f32>,

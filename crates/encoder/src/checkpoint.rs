@@ -33,13 +33,13 @@ impl TensorNames {
         let Self::Published { prefix } = self else {
             return kitbag_name.to_owned();
         };
-        let theirs = match kitbag_name.split_once('.') {
+        let published_name = match kitbag_name.split_once('.') {
             Some((layer, part)) if layer.parse::<usize>().is_ok() => {
                 format!("encoder.layer.{layer}.{}", hugging_face_name(part))
             }
             _ => format!("embeddings.{}", hugging_face_name(kitbag_name)),
         };
-        format!("{prefix}{theirs}")
+        format!("{prefix}{published_name}")
     }
 }
 
@@ -78,8 +78,7 @@ impl Checkpoint<'_> {
     }
 
     /// Returns position and token type, added up. Every token has the first type; Kitbag's own
-    /// files
-    /// have it added to the positions already.
+    /// files have it added to the positions already.
     fn positions(&self, shape: &ModelShape) -> Result<Vec<f32>, ModelError> {
         match self.names {
             TensorNames::Ours => {

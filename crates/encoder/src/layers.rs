@@ -2,8 +2,7 @@
 //!
 //! Matrix products are int8: weights are rounded per output row when the model is loaded,
 //! activations per token on the fly. All else is f32. A token's numbers depend only on the tokens
-//! of
-//! its own text, so a batch gives the same bits as one text at a time.
+//! of its own text, so a batch gives the same bits as one text at a time.
 
 use std::ops::Range;
 
@@ -232,7 +231,7 @@ struct ScaledSums<'a> {
 
 impl Sink for ScaledSums<'_> {
     #[inline(always)]
-    fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
+    fn receive(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
         let (first, rows) = (panel * PANEL, self.linear.rows);
         let steps = &self.linear.steps[first..][..PANEL];
         let bias = &self.linear.bias[first..][..PANEL];

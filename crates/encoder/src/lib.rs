@@ -1,8 +1,7 @@
 //! Turns text into vectors, with a small transformer that runs on any machine.
 //!
 //! [`Encoder`] splits a text with `wordpiece` (over `words`), passes its tokens through `layers`
-//! and
-//! averages their vectors. A model comes from Kitbag's own `container` or from a directory as
+//! and averages their vectors. A model comes from Kitbag's own `container` or from a directory as
 //! published by `hugging_face`; `checkpoint` finds the `tensors` in either.
 
 mod attention;

@@ -2,8 +2,7 @@
 //!
 //! Sums run in sixteen lanes and functions are polynomials of plain operations, without any system
 //! library. So every machine gives the same bits, and the compiler may use the widest vectors: all
-//! of
-//! this is inlined into code compiled per level.
+//! of this is inlined into code compiled per level.
 
 use std::ops::Range;
 

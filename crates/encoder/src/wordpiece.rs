@@ -2,10 +2,8 @@
 //!
 //! [`words`](super::words) finds the words; each is split repeatedly into the longest known piece
 //! from the left. Splitting stops at the token limit, so a long text costs no more than the part
-//! that
-//! fits. Special tokens are never parsed from text: `[SEP]` in a description is three letters
-//! between
-//! brackets.
+//! that fits. Special tokens are never parsed from text: `[SEP]` in a description is three letters
+//! between brackets.
 
 use std::collections::HashMap;
 
@@ -33,8 +31,7 @@ pub enum VocabularyError {
 
 impl WordPiece {
     /// Takes pieces with their numbers, for a model that has a row for `known` of them. `##` marks
-    /// the
-    /// pieces that continue a word.
+    /// the pieces that continue a word.
     pub(crate) fn new(pieces: &[(&str, u32)], known: usize) -> Result<Self, VocabularyError> {
         let last = pieces.iter().map(|(_, number)| *number).max();
         if let Some(last) = last.filter(|last| *last as usize >= known) {
@@ -123,9 +120,8 @@ impl PieceTable {
     }
 
     /// Finds the longest piece that a text begins with. No piece is longer than `longest` bytes,
-    /// which
-    /// limits a word of a hundred characters to a hundred times that many look-ups instead of five
-    /// thousand.
+    /// which limits a word of a hundred characters to a hundred times that many look-ups instead of
+    /// five thousand.
     fn longest(&self, text: &str) -> Option<(usize, u32)> {
         let ends = (1..=text.len().min(self.longest))
             .rev()
@@ -210,16 +206,16 @@ mod tests {
     #[test]
     fn a_vocabulary_that_does_not_match_the_model_is_rejected() {
         assert_eq!(
-            refused(&[("[UNK]", 0), ("[CLS]", 1)]),
+            vocabulary_error(&[("[UNK]", 0), ("[CLS]", 1)]),
             "the vocabulary of 2 pieces has no [SEP]"
         );
         assert_eq!(
-            refused(&[("far", 12)]),
+            vocabulary_error(&[("far", 12)]),
             "the vocabulary has token 12, but the model has 12 tokens"
         );
     }
 
-    fn refused(pieces: &[(&str, u32)]) -> String {
+    fn vocabulary_error(pieces: &[(&str, u32)]) -> String {
         WordPiece::new(pieces, 12).unwrap_err().to_string()
     }
 }

@@ -1,8 +1,7 @@
 //! Splits text into the words that BERT's uncased models were trained on.
 //!
 //! Control characters and accents are dropped, letters become lower case; a word ends at white
-//! space,
-//! and every punctuation mark and every Chinese character is a word by itself.
+//! space, and every punctuation mark and every Chinese character is a word by itself.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};

@@ -78,7 +78,7 @@ fn a_model_is_named_by_its_content() {
 
 #[test]
 fn another_pooling_is_another_model() {
-    let first = pooled(CONFIG, WEIGHTS, PIECES, Pooling::First).unwrap();
+    let first = load_with_pooling(CONFIG, WEIGHTS, PIECES, Pooling::First).unwrap();
     assert_ne!(first.id(), tiny().id());
     let text = "find the users mail";
     let vector = first.embed(text);
@@ -156,10 +156,10 @@ fn tiny() -> Encoder {
 }
 
 fn load(config: &str, weights: &[u8], pieces: &str) -> Result<Encoder, ModelError> {
-    pooled(config, weights, pieces, Pooling::Mean)
+    load_with_pooling(config, weights, pieces, Pooling::Mean)
 }
 
-fn pooled(
+fn load_with_pooling(
     config: &str,
     weights: &[u8],
     pieces: &str,

@@ -69,8 +69,7 @@ impl ModelEndpoint {
     }
 
     /// Returns the definitions as sent to a model at this endpoint: the first ones of the list, if
-    /// a
-    /// request may not contain all of them.
+    /// a request may not contain all of them.
     pub fn tool_definitions(&self, tools: &EvalTools) -> Vec<Value> {
         let mut definitions = self.dialect.tool_definitions(tools);
         definitions.truncate(self.most_tools().unwrap_or(usize::MAX));
@@ -84,8 +83,7 @@ impl ModelEndpoint {
     }
 
     /// Returns the tool limit of a request, as far as it is known. Compatible services have limits
-    /// of
-    /// their own.
+    /// of their own.
     pub fn most_tools(&self) -> Option<usize> {
         let of_vendor = self
             .dialect

@@ -35,8 +35,7 @@ pub enum ModelEndpointError {
 
 impl ModelEndpointError {
     /// True if a retry may succeed. A request that timed out is not retried, because it may have
-    /// been
-    /// answered and charged.
+    /// been answered and charged.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Busy { .. } => true,

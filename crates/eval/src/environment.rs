@@ -1,6 +1,5 @@
 //! The environment of one attempt at a task: fresh servers, and the model's surface. The caller
-//! creates
-//! it, because this crate knows neither gateway nor servers.
+//! creates it, because this crate knows neither gateway nor servers.
 
 use std::future::Future;
 

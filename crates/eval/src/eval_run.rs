@@ -91,8 +91,7 @@ impl EvalRun<'_> {
     }
 
     /// Returns the entries to test on a surface. If a program is between the model and the tools,
-    /// or
-    /// the list follows the model, a first call says too little to be judged.
+    /// or the list follows the model, a first call says too little to be judged.
     fn suite_items(&self, surface: EvalSurface) -> impl Iterator<Item = SuiteItem<'_>> {
         let prompts = self.suite.prompts.iter().map(SuiteItem::Prompt);
         let prompts = prompts.filter(move |_| surface.judges_first_calls());
@@ -137,8 +136,7 @@ impl EvalRun<'_> {
     }
 
     /// Returns the questions without an answer from an earlier run. Earlier answers are taken from
-    /// the
-    /// journal.
+    /// the journal.
     fn unanswered_questions<'a>(
         &'a self,
         models: &'a [TestedModel<'a>],

@@ -1,6 +1,5 @@
 //! Stores the answers in a file, one line each, so that an interrupted run can continue and no
-//! answer
-//! is paid for twice.
+//! answer is paid for twice.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -174,10 +173,10 @@ mod tests {
         let path = folder.path().join("suite.json");
         for text in ["{\"version\":1}", "{\n  \"version\": 1\n}\n"] {
             std::fs::write(&path, text).unwrap();
-            let told = EvalJournal::open(&path).unwrap_err().to_string();
+            let message = EvalJournal::open(&path).unwrap_err().to_string();
             assert!(
-                told.starts_with("line 1 of ") && told.ends_with("is not a journal entry"),
-                "{told}"
+                message.starts_with("line 1 of ") && message.ends_with("is not a journal entry"),
+                "{message}"
             );
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }

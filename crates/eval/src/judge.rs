@@ -146,8 +146,7 @@ impl Prompt {
     }
 
     /// True if the model may use its own words, because `resolves` defines the result that they
-    /// must
-    /// lead to.
+    /// must lead to.
     fn accepts_any_value(&self, key: &str) -> bool {
         let resolves = self.resolves.as_ref();
         resolves.is_some_and(|it| it.contains_key(key))
@@ -204,7 +203,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn expected(tool: &str, arguments: Value) -> Expected {
+    fn expected_call(tool: &str, arguments: Value) -> Expected {
         Expected {
             tool: tool.into(),
             arguments: object(arguments),
@@ -216,11 +215,11 @@ mod tests {
             id: "p".into(),
             prompt: "?".into(),
             category: None,
-            expect: expected(
+            expect: expected_call(
                 "look",
                 json!({ "agent": "copilot-cli", "capability": "mcp" }),
             ),
-            accept: vec![expected(
+            accept: vec![expected_call(
                 "compare",
                 json!({ "capability": "mcp", "agents": ["a", "b"] }),
             )],

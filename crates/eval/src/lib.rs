@@ -6,16 +6,13 @@
 //! # Layout
 //! - [`suite`]: prompts and expected calls, read from a file
 //! - [`tools`]: the tools of the suite; `tool_result`: the result of a tool; [`surface`]: the
-//!   model's
-//!   tools, and the results of its calls there
+//!   model's tools, and the results of its calls there
 //! - [`endpoint`]: the URL of a model; `access`: key and headers; `dialect`: formats; [`client`]:
-//!   HTTP
-//!   requests with retries; `endpoint_error`: their errors; `rate_limit`: their rate
+//!   HTTP requests with retries; `endpoint_error`: their errors; `rate_limit`: their rate
 //! - `task_attempt`: one task for one model; [`environment`]: the fresh servers of an attempt;
 //!   `end_state`: judges its end
 //! - [`eval_run`]: every prompt for every model; `progress`: the results so far; `prompt_attempt`:
-//!   one
-//!   prompt for one model; [`judge`]: the verdict; `matching`: comparison of values
+//!   one prompt for one model; [`judge`]: the verdict; `matching`: comparison of values
 //! - [`rehearsal`]: the suite against the server, without a model
 //! - [`record`]: the answer of a model; [`journal`]: stored answers, so that none is paid for twice
 //! - [`report`]: figures; [`page`]: figures as a page with charts

@@ -14,8 +14,7 @@ pub(crate) fn same_arguments(expected: &CallArguments, given: &CallArguments) ->
 }
 
 /// Returns the arguments without empty values, because some models fill every optional parameter
-/// with
-/// null or empty values.
+/// with null or empty values.
 pub(crate) fn filled_arguments(arguments: &CallArguments) -> impl Iterator<Item = (&str, &Value)> {
     let said = arguments.iter().filter(|(_, value)| !is_empty(value));
     said.map(|(key, value)| (key.as_str(), value))

@@ -67,8 +67,7 @@ impl<S: AsyncFn(EvalSurface, String, CallArguments) -> SurfaceResult> PromptAtte
         loop {
             let (answer, took) = match self.client.ask_model(&conversation).await {
                 // The call is already made and judged. Its verdict stays, although the endpoint
-                // rejected its
-                // error message.
+                // rejected its error message.
                 Err(error) if !result.calls.is_empty() && error.is_about_the_request() => {
                     result.unsent_error = Some(error.to_string());
                     return Ok(result);
@@ -97,8 +96,7 @@ impl<S: AsyncFn(EvalSurface, String, CallArguments) -> SurfaceResult> PromptAtte
     }
 
     /// Makes the calls of an answer, up to one that is judged. Returns the results for the model,
-    /// or
-    /// `None` if the conversation is over.
+    /// or `None` if the conversation is over.
     async fn carry_out_calls(
         &self,
         result: &mut AttemptResult,
@@ -109,11 +107,11 @@ impl<S: AsyncFn(EvalSurface, String, CallArguments) -> SurfaceResult> PromptAtte
         let mut results = Vec::with_capacity(answer.calls.len());
         for call in &answer.calls {
             let CallOutcome {
-                result: told,
+                result: call_result,
                 entry,
             } = self.record_call(call).await;
-            let failed = told.failed;
-            results.push(told);
+            let failed = call_result.failed;
+            results.push(call_result);
             match entry {
                 RecordedCall::Discovery(looked) => result.discovery_calls.push(looked),
                 RecordedCall::Judged {
@@ -151,9 +149,9 @@ impl<S: AsyncFn(EvalSurface, String, CallArguments) -> SurfaceResult> PromptAtte
                 tokens,
             }),
         };
-        let told = call.to_result(carried.text, carried.failed);
+        let call_result = call.to_result(carried.text, carried.failed);
         CallOutcome {
-            result: told,
+            result: call_result,
             entry,
         }
     }
@@ -218,8 +216,7 @@ fn direct_result(call: &ToolCall, called: ToolResult) -> SurfaceResult {
 
 impl AttemptResult {
     /// Adds an answer. The text, and the reason for an early end, are kept only until there is a
-    /// call
-    /// to judge.
+    /// call to judge.
     fn add_answer(&mut self, answer: &ModelAnswer, took: Duration) {
         self.usage = answer.total_usage(self.turns, self.usage);
         self.turns += 1;

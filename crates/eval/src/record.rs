@@ -18,8 +18,7 @@ pub struct Record {
     #[serde(default)]
     pub surface: EvalSurface,
     /// A fingerprint of the prompt, the expected call, the tools and how they are shown, so that a
-    /// line
-    /// never counts for a different question.
+    /// line never counts for a different question.
     #[serde(rename = "of")]
     pub fingerprint: String,
     /// The number of the model's answers. Lines of earlier versions do not contain it.

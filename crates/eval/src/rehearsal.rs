@@ -1,6 +1,5 @@
 //! Tests the suite on the server, without a model: the expected calls and their paraphrases must
-//! have
-//! the expected results, and the scenarios must end as the suite says.
+//! have the expected results, and the scenarios must end as the suite says.
 
 use serde::Serialize;
 

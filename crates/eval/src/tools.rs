@@ -39,8 +39,7 @@ impl EvalTools {
     }
 
     /// Returns the message for a model that called an unknown tool. It suggests the tool that the
-    /// model
-    /// may have meant: some models add a vendor prefix, as in `functions.echo`.
+    /// model may have meant: some models add a vendor prefix, as in `functions.echo`.
     pub(crate) fn unknown_tool_message(&self, name: &str) -> String {
         let meant = self.0.iter().filter(|tool| tool.may_be_meant(name));
         match meant.max_by_key(|tool| tool.name.len()) {

@@ -1,8 +1,7 @@
 //! Requests to language models.
 //!
 //! Pure: no I/O, no clock. The caller passes the day, the record of each model and the function
-//! that
-//! counts tokens.
+//! that counts tokens.
 //!
 //! # Layout
 //! - [`tool_schema`]: tool definitions in the form accepted by each vendor's API

@@ -23,8 +23,7 @@ pub struct ListedDefinition {
     /// The definition without its name.
     pub text: String,
     /// Its hash before a secret was masked in it, if one was. Approvals from before masking have
-    /// this
-    /// hash.
+    /// this hash.
     pub unmasked: Option<DefinitionHash>,
 }
 
@@ -38,8 +37,7 @@ impl ListedDefinition {
     pub fn parse(kind: Kind, definition: &RawValue) -> Option<Self> {
         let Members(mut members) = serde_json::from_str(definition.get()).ok()?;
         // Of a duplicate member the gateway reads the last. The others still count, so that nothing
-        // can
-        // change unseen.
+        // can change unseen.
         let at = members.iter().rposition(|(member, _)| member == NAME)?;
         let (_, name) = members.remove(at);
         let name = serde_json::from_str(name.get()).ok()?;

@@ -8,8 +8,7 @@ use kitbag_wire::{Raw, RawObject};
 use crate::judgement::ListedOffer;
 
 /// How many names of one server are remembered, including names that it no longer lists: a tool
-/// that
-/// vanishes and returns with another definition has changed, too.
+/// that vanishes and returns with another definition has changed, too.
 const MAX_NAMES: usize = 20_000;
 /// How many characters of a name are reported, since servers choose the names.
 const MAX_NAME_CHARS: usize = 100;
@@ -53,15 +52,17 @@ impl DefinitionHistory {
     pub fn record_changes(&mut self, offer: ListedOffer<'_>) -> Vec<DefinitionChange> {
         let mut changes = Vec::new();
         for (kind, definitions) in [("tool", offer.tools), ("prompt", offer.prompts)] {
-            let mut told = HashMap::new();
+            let mut definitions_by_name = HashMap::new();
             for definition in definitions {
                 let Some((name, definition)) = Definition::parse(definition) else {
                     continue;
                 };
                 // The first of two tools with one name is the known one.
-                told.entry((kind, name)).or_insert(definition);
+                definitions_by_name
+                    .entry((kind, name))
+                    .or_insert(definition);
             }
-            for (key, definition) in told {
+            for (key, definition) in definitions_by_name {
                 if let Some(before) = self
                     .by_name
                     .get(&key)
@@ -112,7 +113,7 @@ impl Definition {
     /// Returns the parts in which the definition differs from the previous one: `description,
     /// annotations (readOnlyHint true → false)`.
     fn describe_changes(&self, before: &Self) -> String {
-        let mut told: Vec<String> = (0..PARTS.len())
+        let mut changed_parts: Vec<String> = (0..PARTS.len())
             .filter(|at| self.parts[*at] != before.parts[*at])
             .map(|at| PARTS[at].to_owned())
             .collect();
@@ -121,16 +122,16 @@ impl Definition {
             .enumerate()
             .filter(|(at, _)| self.hints[*at] != before.hints[*at])
         {
-            told.push(format!(
+            changed_parts.push(format!(
                 "{hint} {} → {}",
                 describe_hint(before.hints[at]),
                 describe_hint(self.hints[at])
             ));
         }
         if self.rest != before.rest {
-            told.push("other members".to_owned());
+            changed_parts.push("other members".to_owned());
         }
-        told.join(", ")
+        changed_parts.join(", ")
     }
 }
 
@@ -139,8 +140,7 @@ fn describe_hint(hint: Option<bool>) -> String {
 }
 
 /// Half of the hash is enough: a server gains nothing from two definitions of one name that look
-/// the
-/// same to the gateway.
+/// the same to the gateway.
 fn half_hash(text: &str) -> [u8; 16] {
     let whole = blake3::hash(text.as_bytes());
     let mut half = [0; 16];
@@ -166,12 +166,12 @@ mod tests {
                 prompts: &[],
                 unmasked: &[],
             };
-            let told: Vec<_> = seen
+            let described: Vec<_> = seen
                 .record_changes(offer)
                 .iter()
                 .map(|it| format!("{}: {}", it.name, it.what))
                 .collect();
-            assert_eq!(told, *expected);
+            assert_eq!(described, *expected);
         }
     }
 
@@ -179,11 +179,11 @@ mod tests {
     fn a_changed_definition_is_reported_with_the_changed_parts() {
         let before = json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true } });
         let after = json!({ "name": "t", "description": "Writes.", "annotations": { "readOnlyHint": false } });
-        let told = "t: description, annotations, readOnlyHint true → false";
+        let described = "t: description, annotations, readOnlyHint true → false";
         check(&[
             (&[&before], &[]),
             (&[&before], &[]),
-            (&[&after], &[told]),
+            (&[&after], &[described]),
             (&[&after], &[]),
         ]);
         let vendor = json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true }, "x": 1 });

@@ -41,8 +41,7 @@ impl DefinitionDifference {
     }
 
     /// Returns the lines for people. A line with an old value begins with `-`, one with a new value
-    /// with
-    /// `+`.
+    /// with `+`.
     pub fn to_lines(&self) -> Vec<String> {
         match self {
             Self::Changes(changes) if changes.is_empty() => vec![ONLY_SPELLING_DIFFERS.to_owned()],

@@ -86,8 +86,7 @@ impl fmt::Display for UnapprovedReason {
 
 impl LockedServer {
     /// Compares a server's list with its approved definitions, sorted by kind and name. Of a name
-    /// that
-    /// is listed twice, the first counts.
+    /// that is listed twice, the first counts.
     pub fn detect_drift(&self, listed: &[ListedDefinition]) -> Vec<DriftedDefinition> {
         let drifted = [Kind::Tool, Kind::Prompt]
             .into_iter()
@@ -155,7 +154,7 @@ fn classify_new_name(
 mod tests {
     use super::*;
 
-    fn listed(tools: &[(&str, &str)]) -> Vec<ListedDefinition> {
+    fn listed_definitions(tools: &[(&str, &str)]) -> Vec<ListedDefinition> {
         let read = |(name, text): &(&str, &str)| ListedDefinition {
             kind: Kind::Tool,
             name: (*name).to_owned(),
@@ -169,13 +168,15 @@ mod tests {
     #[track_caller]
     fn check(approved: &[(&str, &str)], now: &[(&str, &str)], expected: &[&str]) {
         let mut server = LockedServer::default();
-        listed(approved).iter().for_each(|it| server.approve(it));
-        let told: Vec<String> = server
-            .detect_drift(&listed(now))
+        listed_definitions(approved)
+            .iter()
+            .for_each(|it| server.approve(it));
+        let described: Vec<String> = server
+            .detect_drift(&listed_definitions(now))
             .iter()
             .map(|it| format!("{} {:?}", it.name, it.drift))
             .collect();
-        assert_eq!(told, expected);
+        assert_eq!(described, expected);
     }
 
     #[test]

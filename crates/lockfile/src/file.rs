@@ -1,6 +1,5 @@
 //! The lock file: one sorted line per approved definition, so that versions of the file can be
-//! merged
-//! and a change can be reviewed.
+//! merged and a change can be reviewed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -121,8 +120,8 @@ impl LockedServer {
         approved.is_some_and(|approved| definition.matches_approved(approved))
     }
 
-    /// The approved definitions of one kind. Of resources there are none: the words of a resource
-    /// tell a model nothing to do.
+    /// The approved definitions of one kind. Resources are not approved, because their descriptions
+    /// do not instruct a model.
     pub fn definitions_of(&self, kind: Kind) -> &BTreeMap<String, DefinitionHash> {
         static NONE: BTreeMap<String, DefinitionHash> = BTreeMap::new();
         match kind {
@@ -234,7 +233,7 @@ fn quote_key(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn approved(kind: Kind, name: &str) -> ListedDefinition {
+    fn approved_definition(kind: Kind, name: &str) -> ListedDefinition {
         ListedDefinition {
             kind,
             name: name.to_owned(),
@@ -249,8 +248,8 @@ mod tests {
         let odd = ["a.b", "", "x\u{202e}y\"\\\n", "Привет", "log", "-1"];
         let mut git = LockedServer::default();
         for name in odd {
-            git.approve(&approved(Kind::Tool, name));
-            git.approve(&approved(Kind::Prompt, name));
+            git.approve(&approved_definition(Kind::Tool, name));
+            git.approve(&approved_definition(Kind::Prompt, name));
         }
         let file = LockFile {
             servers: BTreeMap::from([
@@ -265,9 +264,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(text: &str, line: usize, told: &str) {
+    fn check(text: &str, line: usize, message: &str) {
         let (at, problem) = LockFile::parse(text).unwrap_err();
-        assert_eq!((at, problem.to_string().as_str()), (Some(line), told));
+        assert_eq!((at, problem.to_string().as_str()), (Some(line), message));
     }
 
     #[test]

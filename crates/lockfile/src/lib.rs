@@ -1,10 +1,8 @@
 //! The approved definitions of other people's tools and prompts.
 //!
 //! A person approves the definition that a server lists. The server may replace it afterwards, and
-//! a
-//! model would follow the new text. So the lock file stores the hash of each approved definition,
-//! and
-//! every listing is compared with it.
+//! a model would follow the new text. So the lock file stores the hash of each approved definition,
+//! and every listing is compared with it.
 //!
 //! # Layout
 //! - [`canonical`]: the canonical text of a definition, and its hash

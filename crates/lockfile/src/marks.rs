@@ -145,8 +145,8 @@ mod tests {
     #[track_caller]
     fn check(definition: &Value, expected: &[&str]) {
         let found = find_marks(&definition.to_string());
-        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-        assert_eq!(told, expected, "{definition}");
+        let described: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(described, expected, "{definition}");
     }
 
     #[test]

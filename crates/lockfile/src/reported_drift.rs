@@ -25,12 +25,12 @@ impl ReportedDrift {
             .map(|(server, it)| (definition_key(server, it), it.hash))
             .collect();
         let before = std::mem::replace(&mut self.definitions, now);
-        let news = drifted.iter().map(|(server, drifted)| {
+        let new_drift = drifted.iter().map(|(server, drifted)| {
             let is_new =
                 |it: &&DriftedDefinition| before.get(&definition_key(server, it)) != Some(&it.hash);
             (server, drifted.iter().filter(is_new).collect())
         });
-        news.collect()
+        new_drift.collect()
     }
 
     /// Returns the reason why the lock file cannot be read, if it changed since the last call.

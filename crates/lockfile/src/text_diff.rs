@@ -19,15 +19,15 @@ const MAX_PAIRS: usize = 4_000_000;
 pub fn changed_passages(old: &str, new: &str) -> Vec<ChangedPassage> {
     let (old, new) = (split_words(old), split_words(new));
     let steps = diff_words(&old, &new);
-    let mut places = Vec::new();
+    let mut passages = Vec::new();
     let mut at = 0;
     while let Some(first) = steps[at..].iter().position(Step::is_change) {
         let first = at + first;
         let end = end_of_passage(&steps, first);
-        places.push(to_passage(&steps, first, end));
+        passages.push(to_passage(&steps, first, end));
         at = end;
     }
-    places
+    passages
 }
 
 /// Splits a text into words, each with the white space before it.
@@ -173,12 +173,12 @@ mod tests {
 
     #[track_caller]
     fn check(old: &str, new: &str, expected: &[(&str, &str)]) {
-        let places = changed_passages(old, new);
-        let told: Vec<_> = places
+        let passages = changed_passages(old, new);
+        let lines: Vec<_> = passages
             .iter()
             .map(|it| (it.old.as_str(), it.new.as_str()))
             .collect();
-        assert_eq!(told, expected);
+        assert_eq!(lines, expected);
     }
 
     #[test]

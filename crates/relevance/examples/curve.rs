@@ -224,18 +224,18 @@ fn documents(real: &[Tool], vectors: &[Vec<f32>], size: usize) -> Vec<Document> 
         let tool = if number < real.len() {
             base.clone()
         } else {
-            varied(base, &words, number, &mut noise)
+            vary_tool(base, &words, number, &mut noise)
         };
         tool.document(
             format!("{}_{number}", tool.name),
-            turned(vector, &mut noise),
+            perturb_vector(vector, &mut noise),
         )
     };
     (0..size).map(document).collect()
 }
 
 /// Every third word comes from another tool, and one word is unique.
-fn varied(base: &Tool, words: &[&str], number: usize, noise: &mut Noise) -> Tool {
+fn vary_tool(base: &Tool, words: &[&str], number: usize, noise: &mut Noise) -> Tool {
     let mix = |word| {
         if noise.next().is_multiple_of(3) {
             words[noise.next() as usize % words.len()]
@@ -252,7 +252,7 @@ fn varied(base: &Tool, words: &[&str], number: usize, noise: &mut Noise) -> Tool
     }
 }
 
-fn turned(vector: &[f32], noise: &mut Noise) -> Arc<[f32]> {
+fn perturb_vector(vector: &[f32], noise: &mut Noise) -> Arc<[f32]> {
     let spread = 0.6 / (vector.len() as f32).sqrt();
     let moved: Vec<f32> = vector
         .iter()

@@ -124,7 +124,7 @@ struct CosineSink<'a> {
 
 impl Sink for CosineSink<'_> {
     #[inline(always)]
-    fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
+    fn receive(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
         let first = panel * PANEL;
         let query_step = self.query_steps[token];
         let rows = self.cosines[token][self.first + first..]

@@ -100,7 +100,7 @@ mod tests {
     /// slot. Expects R@1, R@3, R@5, R@10, R@20, hit@3 and nDCG@10.
     #[track_caller]
     fn check(queries: &[&str], expect: [f64; 7]) {
-        let judged: Vec<_> = queries.iter().map(|query| judged(query)).collect();
+        let judged: Vec<_> = queries.iter().map(|query| judge_query(query)).collect();
         let metrics = Metrics::from_queries(&judged);
         let last = [metrics.hit3, metrics.ndcg10];
         let found: Vec<f64> = metrics.recall.into_values().chain(last).collect();
@@ -114,7 +114,7 @@ mod tests {
         );
     }
 
-    fn judged(query: &str) -> JudgedQuery<'_> {
+    fn judge_query(query: &str) -> JudgedQuery<'_> {
         let (ranked, relevant) = query.split_once('/').unwrap();
         JudgedQuery {
             ranked: tools_to_show(ranked),

@@ -60,11 +60,11 @@ pub fn summarize_descriptions<'a>(
     server: &str,
 ) -> Option<String> {
     let phrases = descriptions.filter_map(|text| summarize_text(text, server));
-    let told: Vec<String> = phrases
+    let summary: Vec<String> = phrases
         .take(MAX_PHRASES)
         .map(|text| lowercase_first(&text))
         .collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    (!summary.is_empty()).then(|| summary.join(", "))
 }
 
 /// More would not fit.
@@ -101,12 +101,12 @@ pub fn summarize_tool_names<'a>(
     }
     let mut things: Vec<(usize, String)> = things.into_values().collect();
     things.sort_by(|(some, a), (more, b)| more.cmp(some).then(a.cmp(b)));
-    let told = things.into_iter().map(|(_, thing)| thing);
+    let summary = things.into_iter().map(|(_, thing)| thing);
     let common = common
         .into_iter()
         .filter(|word| is_informative(word, server));
-    let told: Vec<String> = common.chain(told).take(MAX_OBJECTS).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let summary: Vec<String> = common.chain(summary).take(MAX_OBJECTS).collect();
+    (!summary.is_empty()).then(|| summary.join(", "))
 }
 
 /// More would not help the reader of a guide.
@@ -302,10 +302,10 @@ mod tests {
 
     #[track_caller]
     fn check_tools(names: &[&str], server: &str, expect: &str) {
-        let told = summarize_tool_names(names.iter().copied(), server);
-        assert_eq!(told.as_deref().unwrap_or_default(), expect);
+        let summary = summarize_tool_names(names.iter().copied(), server);
+        assert_eq!(summary.as_deref().unwrap_or_default(), expect);
         let turned = summarize_tool_names(names.iter().rev().copied(), server);
-        assert_eq!(turned, told, "the order makes no difference");
+        assert_eq!(turned, summary, "the order makes no difference");
     }
 
     #[test]

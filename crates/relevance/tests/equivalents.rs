@@ -60,7 +60,7 @@ fn tools() -> Vec<Document> {
 }
 
 /// The same tool with a changed entry.
-fn changed(document: &Document, change: impl FnOnce(&mut IndexedTool)) -> Document {
+fn change_document(document: &Document, change: impl FnOnce(&mut IndexedTool)) -> Document {
     let mut entry = IndexedTool::clone(&document.entry);
     change(&mut entry);
     Document {
@@ -71,11 +71,11 @@ fn changed(document: &Document, change: impl FnOnce(&mut IndexedTool)) -> Docume
 
 #[test]
 fn tools_that_do_the_same_share_a_slot() {
-    let place = first_place(&tools(), "open an issue about the login bug");
-    assert_eq!(place.len(), 2, "{place:?}");
+    let slot = first_place(&tools(), "open an issue about the login bug");
+    assert_eq!(slot.len(), 2, "{slot:?}");
     assert!(
-        place.iter().all(|it| it.ends_with("__create_issue")),
-        "{place:?}"
+        slot.iter().all(|it| it.ends_with("__create_issue")),
+        "{slot:?}"
     );
 }
 
@@ -90,17 +90,17 @@ fn a_request_that_names_a_server_keeps_its_tools_apart() {
     ] {
         assert_eq!(first_place(&tools(), text), [first], "{text}");
     }
-    let place = first_place(&tools(), "open an issue at gitlab");
-    assert_eq!(place.len(), 2, "the word is in both names: {place:?}");
+    let slot = first_place(&tools(), "open an issue at gitlab");
+    assert_eq!(slot.len(), 2, "the word is in both names: {slot:?}");
 }
 
 #[test]
 fn tools_with_other_effects_do_not_do_the_same() {
     let mut tools = tools();
-    tools[0] = changed(&tools[0], |it| it.write_class = WriteClass::Read);
-    tools[1] = changed(&tools[1], |it| it.write_class = WriteClass::Write);
-    let place = first_place(&tools, "open an issue about the login bug");
-    assert_eq!(place.len(), 1, "{place:?}");
+    tools[0] = change_document(&tools[0], |it| it.write_class = WriteClass::Read);
+    tools[1] = change_document(&tools[1], |it| it.write_class = WriteClass::Write);
+    let slot = first_place(&tools, "open an issue about the login bug");
+    assert_eq!(slot.len(), 1, "{slot:?}");
 }
 
 #[test]
@@ -108,11 +108,11 @@ fn the_equivalent_tool_with_the_better_record_is_first() {
     let plain = tools();
     for better in [0, 1] {
         let mut tools = plain.clone();
-        tools[better] = changed(&plain[better], |it| it.success_rate = Some(1.0));
-        tools[1 - better] = changed(&plain[1 - better], |it| it.success_rate = Some(0.2));
-        let place = first_place(&tools, "open an issue about the login bug");
-        assert_eq!(place[0], plain[better].entry.tool_name);
-        assert_eq!(place.len(), 2, "{place:?}");
+        tools[better] = change_document(&plain[better], |it| it.success_rate = Some(1.0));
+        tools[1 - better] = change_document(&plain[1 - better], |it| it.success_rate = Some(0.2));
+        let slot = first_place(&tools, "open an issue about the login bug");
+        assert_eq!(slot[0], plain[better].entry.tool_name);
+        assert_eq!(slot.len(), 2, "{slot:?}");
     }
 }
 

@@ -16,11 +16,11 @@ fn nine_of_ten_requests_in_other_languages_are_recognised() {
     let other: Vec<_> = written.filter(|(name, _)| *name != "English").collect();
     let (mut recognised, mut rightly) = (0, 0);
     for (name, request) in &other {
-        let told = detect_foreign_language(request);
-        recognised += usize::from(told.is_some());
-        rightly += usize::from(told == Some(name));
-        if told != Some(name) {
-            println!("{name} is taken for {told:?}: {request}");
+        let detected = detect_foreign_language(request);
+        recognised += usize::from(detected.is_some());
+        rightly += usize::from(detected == Some(name));
+        if detected != Some(name) {
+            println!("{name} is taken for {detected:?}: {request}");
         }
     }
     println!(

@@ -47,7 +47,7 @@ fn lesson(words: &str, tool: &str, signal: Signal) -> Lesson {
     }
 }
 
-fn found(text: &str, votes: Option<&Votes>) -> Vec<Candidate> {
+fn search(text: &str, votes: Option<&Votes>) -> Vec<Candidate> {
     found_in(&INDEX, text, votes)
 }
 
@@ -65,7 +65,7 @@ fn found_in(index: &Index, text: &str, votes: Option<&Votes>) -> Vec<Candidate> 
 fn after(lessons: &[Lesson], request: &str) -> Vec<Candidate> {
     let experience = Experience::from_lessons(lessons.to_vec(), NOW);
     let votes = experience.votes(&vector(request), NOW);
-    found(request, Some(&votes))
+    search(request, Some(&votes))
 }
 
 fn place(found: &[Candidate], tool: &str) -> Option<usize> {
@@ -74,7 +74,7 @@ fn place(found: &[Candidate], tool: &str) -> Option<usize> {
 
 /// The tool at this rank without lessons, from 0.
 fn static_tool(request: &str, place: usize) -> String {
-    found(request, None)[place].entry.tool_name.clone()
+    search(request, None)[place].entry.tool_name.clone()
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn without_lessons_the_ranking_is_the_static_one_to_the_last_bit() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let request = line["query"].as_str().unwrap();
         let votes = empty.votes(&vector(request), NOW);
-        assert_eq!(found(request, Some(&votes)), found(request, None));
+        assert_eq!(search(request, Some(&votes)), search(request, None));
     }
 }
 
@@ -99,7 +99,7 @@ fn a_thousand_uses_in_one_context_change_nothing_in_an_unrelated_one() {
         "who changed this line",
     ] {
         assert!(
-            after(&uses, unrelated) == found(unrelated, None),
+            after(&uses, unrelated) == search(unrelated, None),
             "{unrelated}"
         );
     }
@@ -111,7 +111,7 @@ fn a_thousand_uses_in_one_context_change_nothing_in_an_unrelated_one() {
 fn an_unlikely_pairing_is_learned_from_one_use_and_leads_after_two() {
     let request = "water the tomatoes on the balcony";
     let unlikely = static_tool("open an issue about the login bug", 0);
-    assert!(place(&found(request, None), &unlikely).is_none_or(|it| it >= 10));
+    assert!(place(&search(request, None), &unlikely).is_none_or(|it| it >= 10));
     let once = [lesson(request, &unlikely, Signal::FoundThenUsed)];
     assert!(place(&after(&once, request), &unlikely).unwrap() < 5);
     let paraphrase = "please water the balcony tomatoes";
@@ -143,7 +143,7 @@ fn a_far_tool_passes_no_near_one_after_one_use_or_many_in_one_session() {
             let first = found.into_iter().take(5);
             first.map(|it| it.entry.tool_name.clone()).collect()
         };
-        let without = names(found(request, None));
+        let without = names(search(request, None));
         let once = in_sessions(1, request, &far);
         assert_eq!(names(after(&once, request)), without, "{request}");
         let in_one_session = vec![once[0].clone(); 40];
@@ -210,7 +210,7 @@ fn a_tool_bypassed_by_three_sessions_loses_its_rank_to_an_equally_near_one() {
         line["query"].as_str().unwrap().to_owned()
     });
     let close = requests.find(|request| {
-        let found = found(request, None);
+        let found = search(request, None);
         found[0].score - found[1].score < 0.005 && found[0].copies.is_empty()
     });
     let request = close.unwrap();
@@ -310,7 +310,7 @@ fn lessons_that_come_one_by_one_teach_the_same_as_all_at_once() {
         growing = growing.with_lessons(vec![lesson.clone()], NOW);
     }
     let [all, one_by_one] = [Experience::from_lessons(lessons, NOW), growing]
-        .map(|it| found(request, Some(&it.votes(&vector(request), NOW))));
+        .map(|it| search(request, Some(&it.votes(&vector(request), NOW))));
     assert_eq!(all, one_by_one);
 }
 
@@ -329,7 +329,7 @@ fn a_tool_without_lessons_keeps_a_slot_among_the_first_five() {
 #[test]
 fn the_shared_prior_is_weaker_and_fades_as_own_use_grows() {
     let request = "water the tomatoes on the balcony";
-    let (ours, theirs) = (
+    let (own_tool, shared_tool) = (
         static_tool("open an issue", 0),
         static_tool("send a mail", 0),
     );
@@ -338,18 +338,18 @@ fn the_shared_prior_is_weaker_and_fades_as_own_use_grows() {
         Experience::from_lessons(lessons, NOW).votes(&vector(request), NOW)
     };
     let bonus = |own_uses| {
-        let mixed = Votes::combine(votes(&ours, own_uses), votes(&theirs, 3));
-        mixed.get(&theirs).unwrap().bonus
+        let mixed = Votes::combine(votes(&own_tool, own_uses), votes(&shared_tool, 3));
+        mixed.get(&shared_tool).unwrap().bonus
     };
     let [none, one, many] = [0, 1, 20].map(bonus);
-    assert!(votes(&theirs, 3).get(&theirs).unwrap().bonus > none);
+    assert!(votes(&shared_tool, 3).get(&shared_tool).unwrap().bonus > none);
     assert!(
         none > one && one > many && many > 0.0,
         "{none} {one} {many}"
     );
     assert!(
-        Votes::combine(votes(&ours, 1), votes(&theirs, 3))
-            .get(&theirs)
+        Votes::combine(votes(&own_tool, 1), votes(&shared_tool, 3))
+            .get(&shared_tool)
             .unwrap()
             .neighbours
             .is_empty()

@@ -56,12 +56,12 @@ enum Vectors {
 fn index(vectors: Vectors) -> Index {
     Index::build(
         TOOLS
-            .map(|(name, description)| known(name, description, vectors))
+            .map(|(name, description)| known_tool(name, description, vectors))
             .to_vec(),
     )
 }
 
-fn known(name: &str, description: &str, vectors: Vectors) -> Document {
+fn known_tool(name: &str, description: &str, vectors: Vectors) -> Document {
     let document = document("", name, description);
     let embedded = match vectors {
         Vectors::All => true,
@@ -87,7 +87,7 @@ fn ask(index: &Index, text: &str, options: &Options) -> Vec<Candidate> {
         steps: &steps,
         votes: None,
     };
-    sound(retrieve(index, query, options, |_| true).candidates)
+    check_answer(retrieve(index, query, options, |_| true).candidates)
 }
 
 fn ask_by_words(index: &Index, text: &str) -> Vec<Candidate> {
@@ -97,12 +97,12 @@ fn ask_by_words(index: &Index, text: &str) -> Vec<Candidate> {
         steps: &[],
         votes: None,
     };
-    sound(retrieve(index, query, &Options::default(), |_| true).candidates)
+    check_answer(retrieve(index, query, &Options::default(), |_| true).candidates)
 }
 
 /// Checks the properties of every answer.
 #[track_caller]
-fn sound(found: Vec<Candidate>) -> Vec<Candidate> {
+fn check_answer(found: Vec<Candidate>) -> Vec<Candidate> {
     assert!(found.len() <= MAX_TOP_K);
     assert!(
         found
@@ -156,7 +156,7 @@ fn a_step_keeps_its_slots_among_many_tools_for_another_step() {
         crowd.chain(TOOLS.map(|(name, description)| (name.to_owned(), description.to_owned())));
     let index = Index::build(
         tools
-            .map(|(name, about)| known(&name, &about, Vectors::All))
+            .map(|(name, about)| known_tool(&name, &about, Vectors::All))
             .collect(),
     );
     let query = "list the open issues of the repository and tell somebody about it";
@@ -208,13 +208,13 @@ fn a_tool_whose_vector_is_still_missing_is_found_by_its_words() {
 fn issues(vectors: Vectors) -> Index {
     let meaning: Arc<[f32]> = ENCODER.embed("Play a song").into();
     let near = (0..80).map(|number| format!("issues_{number}"));
-    let near = near.map(|name| known(&name, "List the issues of a repository", vectors));
+    let near = near.map(|name| known_tool(&name, "List the issues of a repository", vectors));
     let near = near.map(|it| Document {
         vector: it.vector.map(|_| meaning.clone()),
         ..it
     });
     let far = "Archive of a hundred things, among them issues";
-    let far = known("archive", far, Vectors::None);
+    let far = known_tool("archive", far, Vectors::None);
     Index::build(near.chain([far]).collect())
 }
 
@@ -356,13 +356,13 @@ fn meaningless_queries_are_harmless() {
 fn tools_with_empty_or_huge_texts_are_indexed_like_others() {
     let huge = "restart everything everywhere ".repeat(30_000);
     let mut documents = vec![
-        known("", "", Vectors::All),
-        known("x", "", Vectors::All),
-        known("huge", &huge, Vectors::All),
-        known("🎒", "🎒", Vectors::All),
+        known_tool("", "", Vectors::All),
+        known_tool("x", "", Vectors::All),
+        known_tool("huge", &huge, Vectors::All),
+        known_tool("🎒", "🎒", Vectors::All),
     ];
     documents[2].parameters = (0..20_000).map(|n| format!("parameter_{n}")).collect();
-    documents.extend(TOOLS.map(|(name, description)| known(name, description, Vectors::All)));
+    documents.extend(TOOLS.map(|(name, description)| known_tool(name, description, Vectors::All)));
     let index = Index::build(documents);
     assert_eq!(index.embedded_count(), index.len());
     assert_eq!(
@@ -385,7 +385,7 @@ fn tools_with_empty_or_huge_texts_are_indexed_like_others() {
 
 #[test]
 fn tools_with_the_same_text_come_in_the_order_they_were_given() {
-    let same = |n: usize| known(&format!("copy_{n}"), "Copies a file.", Vectors::None);
+    let same = |n: usize| known_tool(&format!("copy_{n}"), "Copies a file.", Vectors::None);
     let vector: Arc<[f32]> = ENCODER.embed("copy | Copies a file.").into();
     let documents: Vec<_> = (0..300)
         .map(|n| Document {

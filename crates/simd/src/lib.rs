@@ -2,10 +2,8 @@
 //!
 //! Everything here is exact integer arithmetic, so every machine gives the same answer; machines
 //! differ only in how many products fit into one instruction. The plain Rust below runs anywhere
-//! and
-//! defines the result; `x86` computes the same faster if the processor allows it: a short query
-//! with
-//! MiniLM takes 18 ms, or 2.2 ms with AVX2 and 1 ms with VNNI.
+//! and defines the result; `x86` computes the same faster if the processor allows it: a short query
+//! with MiniLM takes 18 ms, or 2.2 ms with AVX2 and 1 ms with VNNI.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -94,14 +92,12 @@ impl SimdLevel {
 }
 
 /// Plain Rust that gains from wider vectors. The compiler uses them in loops over slices; the
-/// result
-/// stays the same, because nothing reorders or fuses float operations.
+/// result stays the same, because nothing reorders or fuses float operations.
 pub trait VectorWork {
     type Output;
 
     /// Implementations are `#[inline(always)]` with everything they call, which is why this is a
-    /// trait: a
-    /// closure may be compiled separately, and then for the plainest level.
+    /// trait: a closure may be compiled separately, and then for the plainest level.
     fn run(self) -> Self::Output;
 }
 
@@ -155,7 +151,7 @@ impl Panels {
 /// Receives the sums of products, sixteen rows of one token at a time.
 pub trait Sink {
     /// Implementations are `#[inline(always)]`, like [`VectorWork::run`].
-    fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]);
+    fn receive(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]);
 }
 
 /// Returns the width that a token of `columns` values is padded to: the fast levels take four
@@ -184,7 +180,7 @@ fn portable(panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
             for (row, sum) in rows.chunks_exact(width).zip(&mut sums) {
                 *sum = dot(token, row);
             }
-            sink.take(panel, number, &sums);
+            sink.receive(panel, number, &sums);
         }
     }
 }
@@ -206,7 +202,7 @@ mod tests {
             let values = noise(!seed, tokens * columns, -i8::MAX);
             let expected = naive(&weights, &values, columns);
             for level in SimdLevel::all() {
-                prop_assert_eq!(&multiplied(level, &weights, &values, columns), &expected, "{:?}", level);
+                prop_assert_eq!(&multiply_all(level, &weights, &values, columns), &expected, "{:?}", level);
             }
         }
 
@@ -225,7 +221,7 @@ mod tests {
             let expected = naive(&weights, &values, 1536);
             for level in SimdLevel::all() {
                 assert_eq!(
-                    multiplied(level, &weights, &values, 1536),
+                    multiply_all(level, &weights, &values, 1536),
                     expected,
                     "{level:?}"
                 );
@@ -233,7 +229,7 @@ mod tests {
         }
     }
 
-    fn multiplied(level: SimdLevel, weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
+    fn multiply_all(level: SimdLevel, weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
         let (rows, width) = (weights.len() / columns, padded_width(columns));
         let tokens: Vec<i8> = values
             .chunks_exact(columns)
@@ -258,7 +254,7 @@ mod tests {
     }
 
     impl Sink for Collect {
-        fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
+        fn receive(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
             for (row, sum) in (panel * PANEL..self.rows).zip(sums) {
                 self.out[token * self.rows + row] = *sum;
             }

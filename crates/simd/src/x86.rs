@@ -3,8 +3,7 @@
 //! Plain Rust compiled for AVX2 was measured first. The compiler does not find the byte products in
 //! it: the kernels below take less than half its time with AVX2 and a sixth with VNNI. Two kinds of
 //! `unsafe` remain: calling code compiled for instructions that a value of [`Avx2`] or [`Vnni`]
-//! proves
-//! to exist, and loads and stores through references to whole arrays.
+//! proves to exist, and loads and stores through references to whole arrays.
 #![expect(
     unsafe_code,
     reason = "twice to six times as fast as safe code, see above"
@@ -129,7 +128,7 @@ fn tile_avx2<const TOKENS: usize>(
         }
     }
     for (token, sums) in sums.into_iter().enumerate() {
-        sink.take(at.panel, at.token + token, &join_halves(sums));
+        sink.receive(at.panel, at.token + token, &join_halves(sums));
     }
 }
 
@@ -166,7 +165,7 @@ fn tile_vnni<const TOKENS: usize>(
         }
     }
     for (token, sums) in sums.into_iter().enumerate() {
-        sink.take(at.panel, at.token + token, &store_sums(sums));
+        sink.receive(at.panel, at.token + token, &store_sums(sums));
     }
 }
 

@@ -85,8 +85,7 @@ const OWN_PARAMETERS: [&str; 4] = [
 
 impl StoreAddress {
     /// Parses `postgres://…` as a URL, and anything else as a path. With a server, the local files
-    /// of
-    /// the store are in `data_directory`.
+    /// of the store are in `data_directory`.
     pub fn parse(text: &str, data_directory: &Path) -> Result<Self, StoreAddressError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             PostgresAddress::parse(text, data_directory).map(Self::Postgres)

@@ -13,50 +13,50 @@ pub enum Error {
         source: io::Error,
     },
     #[error(
-        "the database `{place}` belongs to a newer version of kitbag (its schema is {found}, this version \
+        "the database `{location}` belongs to a newer version of kitbag (its schema is {found}, this version \
          knows {known}); update kitbag or choose another database"
     )]
     Newer {
-        place: String,
+        location: String,
         found: i64,
         known: i64,
     },
     #[error(
-        "{place} is missing, and no API key in the database can be verified without it; restore it from \
+        "{location} is missing, and no API key in the database can be verified without it; restore it from \
          a backup, or write 32 random bytes to it and create new keys"
     )]
-    PepperMissing { place: String },
-    #[error("{place} must contain 32 bytes but contains {found}; restore it from a backup")]
-    WrongLength { place: String, found: usize },
+    PepperMissing { location: String },
+    #[error("{location} must contain 32 bytes but contains {found}; restore it from a backup")]
+    WrongLength { location: String, found: usize },
     #[error(
-        "{place} is missing, and no secret in the database can be decrypted without it; restore it from a \
+        "{location} is missing, and no secret in the database can be decrypted without it; restore it from a \
          backup or from the machine on which they were set, set KITBAG_SECRET_KEY, or remove the secrets \
          and set them again"
     )]
-    SecretKeyMissing { place: String },
+    SecretKeyMissing { location: String },
     #[error(
-        "{place} is not the key of the secrets in the database; every gateway of a \
+        "{location} is not the key of the secrets in the database; every gateway of a \
          database needs the same key: copy it from the machine on which they were set, or remove \
          them and set them again"
     )]
-    WrongSecretKey { place: String },
+    WrongSecretKey { location: String },
     /// A [`crate::KeyKeeper`] of another crate failed.
-    #[error("{place} cannot be used")]
+    #[error("{location} cannot be used")]
     Keeper {
-        place: String,
+        location: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("{place} already holds another key, which other secrets may be encrypted with")]
-    AnotherKey { place: String },
-    #[error("{place} was written but could not be read back")]
-    KeyNotKept { place: String },
+    #[error("{location} already holds another key, which other secrets may be encrypted with")]
+    AnotherKey { location: String },
+    #[error("{location} was written but could not be read back")]
+    KeyNotKept { location: String },
     #[error(
         "the secret `{name}` cannot be decrypted with the current key: it was set under another key; set it again, or \
          restore the former key"
     )]
     Sealed { name: String },
-    #[error("the store `{place}` already holds data; choose an empty store as the target")]
-    CopyTarget { place: String },
+    #[error("the store `{location}` already holds data; choose an empty store as the target")]
+    CopyTarget { location: String },
     #[error("only {copied} of the {wanted} rows of the table `{table}` were copied; try again")]
     CopyDiffers {
         table: &'static str,
@@ -66,13 +66,13 @@ pub enum Error {
     #[error("`{}` already exists; choose another name for the backup", path.display())]
     BackupExists { path: PathBuf },
     #[error(
-        "the database `{place}` cannot be used; check that its server is running and accepts this user"
+        "the database `{location}` cannot be used; check that its server is running and accepts this user"
     )]
     Unreachable {
-        place: String,
+        location: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The connection failed, so that the same may succeed a little later.
+    /// The connection failed, so a retry may succeed.
     #[error(
         "the store could not {action}: the database is unreachable, or all connections are in use"
     )]

@@ -2,8 +2,7 @@
 //!
 //! A write survives the death of the process at any moment after its method has returned `Ok`.
 //! Several processes may have the same store open at once, such as a running gateway and the
-//! command
-//! line. SQL stays inside this crate: callers see domain values and [`Error`].
+//! command line. SQL stays inside this crate: callers see domain values and [`Error`].
 //!
 //! A store has one of two engines: SQLite, a file on this machine, or PostgreSQL, a server that
 //! several gateways share. They behave alike, and each is used in the way that suits it.
@@ -106,7 +105,7 @@ pub use vectors::{TextHash, VectorSpace};
 pub struct Store {
     address: Arc<StoreAddress>,
     /// The address as text, without a password.
-    place: Arc<str>,
+    location: Arc<str>,
     engine: Engine,
     key_cache: Arc<keys::KeyCache>,
     feed: Arc<changes::ChangeFeed>,
@@ -114,15 +113,14 @@ pub struct Store {
 
 impl Store {
     /// Opens the database at an address, and creates whatever is missing. A path is also an
-    /// address; its
-    /// directories are created.
+    /// address; its directories are created.
     pub async fn open(address: impl Into<StoreAddress>) -> Result<Self, Error> {
         let address = address.into();
         let (engine, alone) = Engine::connect_and_migrate(&address).await?;
         let pepper = pepper::load_or_create(&engine, address.data_directory()).await?;
         alone.release().await;
         Ok(Self {
-            place: address.to_string().into(),
+            location: address.to_string().into(),
             address: Arc::new(address),
             engine,
             key_cache: Arc::new(keys::KeyCache::new(pepper)),
@@ -131,10 +129,9 @@ impl Store {
     }
 
     /// The address of the database for people, and to distinguish it from other databases. It has
-    /// no
-    /// password.
-    pub fn place(&self) -> &str {
-        &self.place
+    /// no password.
+    pub fn location(&self) -> &str {
+        &self.location
     }
 
     /// Rewrites an existing value, because only a write shows that the disk is full.

@@ -17,7 +17,7 @@ pub struct StoreLock {
 
 impl StoreLock {
     /// Waits for the lock, which is named by a file in one engine and by `name` in the other.
-    pub(crate) async fn take(
+    pub(crate) async fn acquire(
         address: &StoreAddress,
         file: &str,
         name: &str,
@@ -27,7 +27,7 @@ impl StoreLock {
                 ByEngine::Sqlite(lock_file(address.data_directory().join(file)).await?)
             }
             StoreAddress::Postgres(address) => {
-                ByEngine::Postgres(AdvisoryLock::take(address, name).await?)
+                ByEngine::Postgres(AdvisoryLock::acquire(address, name).await?)
             }
         };
         Ok(Self { _held: held })

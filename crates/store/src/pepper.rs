@@ -2,9 +2,8 @@
 //!
 //! With SQLite it is in a file next to the database, so that a thief who has only the database can
 //! neither check nor forge a key. With PostgreSQL it is a row: gateways on several machines share
-//! it,
-//! but no file. A thief of the database then has it, too, and still cannot guess a secret of 256
-//! random bits. A copied store has it as a row in either engine, so that a backup is one file.
+//! it, but no file. A thief of the database then has it, too, and still cannot guess a secret of
+//! 256 random bits. A copied store has it as a row in either engine, so that a backup is one file.
 
 use std::fmt;
 use std::fs;
@@ -29,8 +28,7 @@ impl Pepper {
     }
 
     /// Hashes the arguments of a call for the audit. A reader of the audit can see which arguments
-    /// are
-    /// equal, but cannot find short ones by trying.
+    /// are equal, but cannot find short ones by trying.
     pub(crate) fn hash_arguments(&self, text: &str) -> String {
         // A different hash than a key's with the same text.
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
@@ -43,10 +41,10 @@ impl Pepper {
         &self.0
     }
 
-    fn from_bytes(bytes: Vec<u8>, place: impl FnOnce() -> String) -> Result<Self, Error> {
+    fn from_bytes(bytes: Vec<u8>, location: impl FnOnce() -> String) -> Result<Self, Error> {
         let found = bytes.len();
         let bytes = bytes.try_into().map_err(|_| Error::WrongLength {
-            place: place(),
+            location: location(),
             found,
         })?;
         Ok(Self(bytes))
@@ -63,7 +61,7 @@ impl fmt::Debug for Pepper {
 /// the lost one. The caller must hold the preparation lock.
 pub(crate) async fn load_or_create(engine: &Engine, files: &Path) -> Result<Pepper, Error> {
     if let Some(row) = engine.read_property(Property::Pepper).await? {
-        return Pepper::from_bytes(row, row_place);
+        return Pepper::from_bytes(row, row_location);
     }
     match engine {
         Engine::Sqlite(_) => load_file(engine, &files.join("pepper")).await,
@@ -73,14 +71,14 @@ pub(crate) async fn load_or_create(engine: &Engine, files: &Path) -> Result<Pepp
 
 async fn load_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
     match fs::read(path) {
-        Ok(bytes) => Pepper::from_bytes(bytes, || file_place(path)),
+        Ok(bytes) => Pepper::from_bytes(bytes, || file_location(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => create_file(engine, path).await,
         Err(error) => Err(Error::file_error("read", path, error)),
     }
 }
 
 async fn create_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
-    check_not_lost(engine, || file_place(path)).await?;
+    check_not_lost(engine, || file_location(path)).await?;
     let pepper = Pepper(random_bytes());
     private_file::write_atomically(path, &pepper.0)
         .map_err(|source| Error::file_error("create", path, source))?;
@@ -89,7 +87,7 @@ async fn create_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
 
 async fn create_row(engine: &Engine) -> Result<Pepper, Error> {
     const ACTION: &str = "create the pepper of its keys";
-    check_not_lost(engine, row_place).await?;
+    check_not_lost(engine, row_location).await?;
     let pepper = Pepper(random_bytes());
     let mut transaction = engine.begin(ACTION).await?;
     transaction
@@ -99,17 +97,19 @@ async fn create_row(engine: &Engine) -> Result<Pepper, Error> {
     Ok(pepper)
 }
 
-async fn check_not_lost(engine: &Engine, place: impl FnOnce() -> String) -> Result<(), Error> {
+async fn check_not_lost(engine: &Engine, location: impl FnOnce() -> String) -> Result<(), Error> {
     if keys::has_unrevoked_keys(engine).await? {
-        return Err(Error::PepperMissing { place: place() });
+        return Err(Error::PepperMissing {
+            location: location(),
+        });
     }
     Ok(())
 }
 
-fn file_place(path: &Path) -> String {
+fn file_location(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
-fn row_place() -> String {
+fn row_location() -> String {
     "the row `pepper` of the table `properties`".to_owned()
 }

@@ -10,8 +10,7 @@ use crate::address::directory_of;
 use crate::engine::sqlite::create_directory;
 
 /// Writes the file under another name and then renames it, so that no process ever reads half of
-/// it.
-/// The file survives a power failure.
+/// it. The file survives a power failure.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = directory_of(path);
     create_directory(directory)?;

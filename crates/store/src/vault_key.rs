@@ -26,7 +26,7 @@ pub trait KeyKeeper: fmt::Debug + Send + Sync {
     /// Succeeds even if there is no key.
     fn remove(&self) -> Result<(), Error>;
     /// A description of the keeper for errors.
-    fn place(&self) -> String;
+    fn location(&self) -> String;
 }
 
 /// A file that only its owner can read: next to the database, or in the data directory if the
@@ -62,7 +62,7 @@ impl KeyKeeper for KeyFile {
         private_file::remove_if_present(&self.path)
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         format!("`{}`", self.path.display())
     }
 }
@@ -71,7 +71,7 @@ impl KeyFile {
     fn parse_bytes(&self, bytes: Vec<u8>) -> Result<VaultKey, Error> {
         let found = bytes.len();
         let bytes = bytes.try_into().map_err(|_| Error::WrongLength {
-            place: self.place(),
+            location: self.location(),
             found,
         })?;
         Ok(VaultKey(bytes))

@@ -217,7 +217,10 @@ impl Acknowledged {
             .collect();
         let lost: Vec<_> = self.audit.difference(&found).collect();
         assert!(lost.is_empty(), "{lost:?}");
-        assert!(mirrored(&store).await >= self.mirrored, "a mirror is lost");
+        assert!(
+            mirrored_number(&store).await >= self.mirrored,
+            "a mirror is lost"
+        );
         assert!(priors_run(&store).await >= self.priors, "priors are lost");
         store.close().await;
         if !address.starts_with("postgres") {
@@ -341,7 +344,7 @@ async fn write_audit(store: &Store, round: &str) {
 }
 
 async fn write_mirror(store: &Store) {
-    for number in mirrored(store).await + 1.. {
+    for number in mirrored_number(store).await + 1.. {
         let entries: Vec<_> = (0..MIRRORED)
             .map(|at| (format!("{at} of {number}"), number.to_string()))
             .collect();
@@ -393,7 +396,7 @@ async fn priors_run(store: &Store) -> i64 {
 }
 
 /// The number that all mirrored entries were written with; zero before the first.
-async fn mirrored(store: &Store) -> u64 {
+async fn mirrored_number(store: &Store) -> u64 {
     let entries = store
         .mirror_entries("numbers")
         .await

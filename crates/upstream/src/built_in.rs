@@ -13,8 +13,7 @@ use crate::router::Router;
 use crate::stdio::{PipeReader, write_lines};
 
 /// Opens a built-in server and returns the client's end of the pipe. The gateway knows which
-/// built-in
-/// servers exist.
+/// built-in servers exist.
 #[derive(Clone)]
 pub struct BuiltInOpener(Arc<OpenBuiltIn>);
 

@@ -84,8 +84,7 @@ impl Diagnosis {
     }
 
     /// Recognises the cause in the last output of a running server. Causes that only prevent a
-    /// start are
-    /// skipped, although the server may have printed them at its start.
+    /// start are skipped, although the server may have printed them at its start.
     pub(crate) fn for_crash(words: &str, spec: &ServerSpec) -> Option<Self> {
         Self::from_output(words, spec).filter(|diagnosis| !diagnosis.cause.prevents_start_only())
     }

@@ -2,8 +2,7 @@
 //!
 //! Children of a child inherit it, so a detached process is still found, and so are the children of
 //! a killed gateway: the next gateway ends them. Process ids are meaningless in another pid
-//! namespace
-//! or after a reboot, so the mark includes both.
+//! namespace or after a reboot, so the mark includes both.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -42,8 +41,7 @@ impl ChildMark {
     }
 
     /// Returns the mark of a process, if its environment can be read. Only Linux allows that; on
-    /// other
-    /// systems only the process group can be ended.
+    /// other systems only the process group can be ended.
     pub(crate) fn read_from_process(pid: u32) -> Option<Self> {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         let value = environment.split(|byte| *byte == 0).find_map(|variable| {
@@ -101,8 +99,7 @@ impl GatewayProcess {
     }
 
     /// True if this gateway has ended, as far as `observer` can see. Nothing is known of a gateway
-    /// in
-    /// another pid namespace.
+    /// in another pid namespace.
     fn has_died(&self, observer: &Self, started: impl Fn(u32) -> Option<u64>) -> bool {
         let comparable = self.boot == observer.boot && self.namespace == observer.namespace;
         comparable && self != observer && started(self.pid) != Some(self.started)

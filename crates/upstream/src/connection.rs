@@ -239,17 +239,14 @@ impl Connection {
     }
 
     /// Requests more log lines from a legacy server if a client wants more. `logging/setLevel`
-    /// applies
-    /// to the whole connection, so the level is only ever lowered; each client's own level is
-    /// applied
-    /// by the gateway.
+    /// applies to the whole connection, so the level is only ever lowered; each client's own level
+    /// is applied by the gateway.
     fn widen_log_level(&self, client: &ClientProfile) {
         let RequestedLogs::From(level) = client.logs else {
             return;
         };
         // Servers send `info` by default to clients that never set a level; a client that wants
-        // less must
-        // not raise it for them.
+        // less must not raise it for them.
         let wanted = level.min(LogLevel::Info);
         if self.hello.era != Era::Legacy || !self.hello.capabilities.contains("logging") {
             return;

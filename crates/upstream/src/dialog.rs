@@ -145,8 +145,7 @@ fn cancelled_notification(id: i64) -> Message {
 
 impl RequestDraft<'_> {
     /// Adds the `_meta` members that the era requires of every request, and replaces the progress
-    /// token
-    /// by one that is unique on this link. Returns the client's own token.
+    /// token by one that is unique on this link. Returns the client's own token.
     fn prepare_meta(&mut self, id: i64) -> Option<Raw> {
         let mut meta = self.params.get_object("_meta").unwrap_or_default();
         let progress_token = meta.get(meta::PROGRESS_TOKEN).map(ToOwned::to_owned);

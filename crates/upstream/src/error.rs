@@ -237,8 +237,7 @@ impl CallError {
 
 impl StartError {
     /// True for a mistake in the configuration or in a file it refers to: a start cannot succeed
-    /// until
-    /// that changes, and checking it is cheap.
+    /// until that changes, and checking it is cheap.
     pub(crate) fn is_mistake(&self) -> bool {
         match self {
             Self::Variable { .. } | Self::Invalid { .. } => true,

@@ -170,8 +170,7 @@ async fn try_modern(dialog: &Dialog, limit: Duration) -> Result<ServerHello, Pro
     match answer {
         Ok(result) => read_discover(&result).ok_or(ProbeError::NotModern),
         // A modern server without support for this version rejects it; with nothing newer to offer,
-        // only
-        // the legacy handshake remains.
+        // only the legacy handshake remains.
         Err(CallError::Refused { .. } | CallError::TimedOut { .. }) => Err(ProbeError::NotModern),
         Err(CallError::Http { status, .. }) if status != 401 && status != 403 => {
             Err(ProbeError::NotModern)

@@ -387,8 +387,7 @@ impl HttpLink {
     }
 
     /// True if the status says that the session has ended. The specification says 404; servers
-    /// built
-    /// on the TypeScript examples send 400 and mention the session.
+    /// built on the TypeScript examples send 400 and mention the session.
     fn is_session_over(&self, status: StatusCode, body: &[u8]) -> bool {
         let session = self.session.get();
         if session.is_none_or(|session| session.id.is_none()) {

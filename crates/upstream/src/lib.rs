@@ -3,8 +3,7 @@
 //! [`Upstreams`] holds one [`Server`] per configured server. A request goes out as an
 //! [`OutboundRequest`] and comes back as an [`InFlightCall`], which yields the events on the way
 //! (progress, log lines, questions to the client) and finally the answer. Params and results are
-//! raw
-//! JSON throughout: a server's text is forwarded unchanged.
+//! raw JSON throughout: a server's text is forwarded unchanged.
 //!
 //! # Layout
 //! - `spec`: connection settings and limits of a server

@@ -105,8 +105,7 @@ impl ReplySender {
     }
 
     /// Returns when the server has read most of the queued answers. The task that reads from it
-    /// waits
-    /// for that.
+    /// waits for that.
     pub(crate) async fn wait_for_room(&self) -> Result<(), StuckServer> {
         match self {
             Self::Pipe(outgoing) => outgoing.wait_for_room().await,

@@ -90,8 +90,7 @@ impl ListAges {
     }
 
     /// Records that the list of this read is now the known one. Returns false if the known one is
-    /// from
-    /// a later read.
+    /// from a later read.
     pub(crate) fn finish_reading(&self, kind: Kind, reading: Reading) -> bool {
         let mut ages = lock(&self.0);
         let Some(age) = ages.get_mut(kind) else {

@@ -121,8 +121,7 @@ impl Listing {
 }
 
 /// Reads every list that the server advertises. A list that fails is recorded and left empty,
-/// unless
-/// the server disconnected or was too slow with its tools: then nothing is known about them.
+/// unless the server disconnected or was too slow with its tools: then nothing is known about them.
 ///
 /// `early` gets the tools if the other lists take longer, because some servers advertise a list and
 /// never send it.

@@ -11,8 +11,7 @@ use serde_json::value::RawValue;
 use crate::listing::{Listing, ListingProblem};
 
 /// Ten times the tools of the largest servers. Every entry is searched, embedded, stored and sent
-/// to
-/// clients, so a server with an endless list would slow down all others.
+/// to clients, so a server with an endless list would slow down all others.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 /// The size of a list with that many entries, each as long as a page of text.
 pub(crate) const MAX_LIST_BYTES: usize = 32 << 20;
@@ -228,19 +227,19 @@ mod tests {
     const TOOLS: ListKind = ListKind::TOOLS;
 
     /// Returns the number of accepted entries, the number of requested pages, and the problems.
-    fn taken(pages: &[Value]) -> (usize, usize, Vec<String>) {
-        let (mut listed, mut asked) = (ListedItems::new(TOOLS), 0);
+    fn add_pages(pages: &[Value]) -> (usize, usize, Vec<String>) {
+        let (mut listed, mut pages_read) = (ListedItems::new(TOOLS), 0);
         for page in pages {
-            asked += 1;
+            pages_read += 1;
             if !listed.add_page(&RawObject::open(&raw(page)).unwrap()) {
                 break;
             }
         }
-        let (items, told) = (
+        let (items, problems) = (
             listed.items.len(),
             listed.problems.into_iter().map(|it| it.what).collect(),
         );
-        (items, asked, told)
+        (items, pages_read, problems)
     }
 
     fn tools(numbers: std::ops::Range<usize>) -> Value {
@@ -251,29 +250,30 @@ mod tests {
 
     #[test]
     fn a_longer_list_is_truncated_and_the_problem_says_how_much_is_missing() {
-        let (items, asked, told) = taken(&[json!({ "tools": tools(0..MAX_ENTRIES + 7) })]);
-        assert_eq!((items, asked), (MAX_ENTRIES, 1));
+        let (items, pages_read, problems) =
+            add_pages(&[json!({ "tools": tools(0..MAX_ENTRIES + 7) })]);
+        assert_eq!((items, pages_read), (MAX_ENTRIES, 1));
         assert!(
-            told[0].contains("7 more were in the same answer"),
-            "{told:?}"
+            problems[0].contains("7 more were in the same answer"),
+            "{problems:?}"
         );
         let page =
             |at: usize| json!({ "tools": tools(at * 4000..(at + 1) * 4000), "nextCursor": at });
-        let (items, asked, _) = taken(&[page(0), page(1), page(2), page(3)]);
-        assert_eq!((items, asked), (MAX_ENTRIES, 3));
+        let (items, pages_read, _) = add_pages(&[page(0), page(1), page(2), page(3)]);
+        assert_eq!((items, pages_read), (MAX_ENTRIES, 3));
         let large = "x".repeat(MAX_LIST_BYTES / 3);
         let large: Value = (0..4)
             .map(|n| json!({ "name": n.to_string(), "description": large }))
             .collect();
-        let (items, _, told) = taken(&[json!({ "tools": large })]);
+        let (items, _, problems) = add_pages(&[json!({ "tools": large })]);
         assert_eq!(items, 2);
-        assert!(told[0].contains("32 MB"), "{told:?}");
+        assert!(problems[0].contains("32 MB"), "{problems:?}");
     }
 
     #[test]
     fn a_list_of_the_largest_size_is_taken_whole_and_without_a_problem() {
-        let (items, _, told) = taken(&[json!({ "tools": tools(0..MAX_ENTRIES) })]);
-        assert_eq!((items, told), (MAX_ENTRIES, Vec::new()));
+        let (items, _, problems) = add_pages(&[json!({ "tools": tools(0..MAX_ENTRIES) })]);
+        assert_eq!((items, problems), (MAX_ENTRIES, Vec::new()));
     }
 
     #[test]

@@ -84,8 +84,7 @@ impl ServerLog {
 }
 
 /// Returns the end of a server's output as one log line; `None` if it wrote nothing. Line breaks
-/// are
-/// escaped, or a server could write lines of its own into the log.
+/// are escaped, or a server could write lines of its own into the log.
 pub(crate) fn in_one_line(words: &str) -> Option<String> {
     /// More is in the server's own log.
     const LINES: usize = 5;
@@ -128,15 +127,15 @@ mod tests {
 
         assert_eq!(log.tail(), "using key=•••, debug=true\n[stdout] a banner");
         let text = std::fs::read_to_string(path).unwrap();
-        let told = |line: &str| {
+        let parsed = |line: &str| {
             let mut line: Value = serde_json::from_str(line).unwrap();
             assert!(line["time"].take().is_string(), "{line}");
             line
         };
-        let told: Vec<_> = text.lines().map(told).collect();
+        let parsed: Vec<_> = text.lines().map(parsed).collect();
         let time = Value::Null;
         assert_eq!(
-            told,
+            parsed,
             [
                 json!({ "time": time, "stream": "stderr", "message": "using key=•••, debug=true" }),
                 json!({ "time": time, "stream": "stdout", "message": "a banner" }),

@@ -1,8 +1,7 @@
 //! The lifecycle of a child process: minimal environment, gentle end, and no process left behind.
 //!
 //! A detached process (with a new session, so no longer in the process group) is still found: by
-//! the
-//! mark in its environment, or because it was reparented to the gateway.
+//! the mark in its environment, or because it was reparented to the gateway.
 
 use std::io;
 use std::path::Path;
@@ -176,8 +175,7 @@ fn launch_error(
 }
 
 /// Derives the cause from the system's error, which is the same for a missing directory,
-/// interpreter
-/// or program.
+/// interpreter or program.
 fn find_cause(launch: &Launch<Template>, program: &Path, error: &io::Error) -> Option<Cause> {
     let is_missing = error.kind() == io::ErrorKind::NotFound;
     if let Some(folder) = &launch.cwd
@@ -205,8 +203,7 @@ fn find_cause(launch: &Launch<Template>, program: &Path, error: &io::Error) -> O
 
 impl RunningChild {
     /// Ends the child after its stdin was closed: waits, then sends SIGTERM, then SIGKILL. Also
-    /// ends all
-    /// processes that it started. Returns its exit status in words.
+    /// ends all processes that it started. Returns its exit status in words.
     pub(crate) async fn terminate(mut self) -> String {
         // Its descendants can be identified only while it is their ancestor.
         process_tree::update_tree();

@@ -2,10 +2,9 @@
 //! server they came from, even if nothing about them names it.
 //!
 //! A process that ends leaves its children to the nearest subreaper, which the gateway is. The
-//! server
-//! of an orphan is known if it was seen below it before, or carries its mark; of the others it is
-//! only known which servers were running when they started. Such a process is ended when the last
-//! server it may have come from has ended.
+//! server of an orphan is known if it was seen below it before, or carries its mark; of the others
+//! it is only known which servers were running when they started. Such a process is ended when the
+//! last server it may have come from has ended.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;

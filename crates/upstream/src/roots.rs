@@ -91,8 +91,7 @@ impl Roots {
     }
 
     /// Returns when the server has the roots, or does not ask for them. While the client is being
-    /// asked,
-    /// that may take as long as the user takes.
+    /// asked, that may take as long as the user takes.
     pub(crate) async fn wait_until_settled(&self, is_asking: impl Fn() -> bool) {
         loop {
             let mut settled = std::pin::pin!(self.settled.notified());

@@ -176,8 +176,7 @@ impl Router {
     }
 
     /// Returns the request that an incomplete message answers. The id may come after the result;
-    /// then
-    /// it must be the only pending request.
+    /// then it must be the only pending request.
     pub(crate) fn find_request(&self, beginning: &[u8]) -> Option<i64> {
         let pending = lock(&self.pending);
         let id = leading_id(beginning).filter(|id| pending.contains_key(id));
@@ -191,8 +190,7 @@ impl Router {
     }
 
     /// Handles one message. `related` is the request on whose stream it came, if the transport has
-    /// such
-    /// streams.
+    /// such streams.
     pub(crate) async fn deliver(
         self: &Arc<Self>,
         message: Message,
@@ -397,8 +395,7 @@ impl Router {
 }
 
 /// Returns the params of an update without the id of the gateway's subscription, which means
-/// nothing
-/// to a client.
+/// nothing to a client.
 fn update_params(notification: &Notification) -> Option<Raw> {
     let mut params = notification.open_params().ok()?;
     if let Some(mut meta) = params.get_object("_meta") {

@@ -1,6 +1,5 @@
 //! Masks a server's secrets in its definitions: some servers write them into a description or a
-//! URL,
-//! and a caller who may see the definition must not read them there.
+//! URL, and a caller who may see the definition must not read them there.
 
 use kitbag_domain::{Kind, UnmaskedHash};
 use kitbag_fetch::Secrets;

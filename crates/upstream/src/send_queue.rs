@@ -3,8 +3,7 @@
 //! Clients' requests and answers to the server's own requests are counted separately. While many
 //! answers are queued, nothing is read from the server, because the server alone decides how many
 //! there are. For requests that would be wrong: a server that writes a long result may not read,
-//! and
-//! its result must be read to the end; so the next request is rejected instead.
+//! and its result must be read to the end; so the next request is rejected instead.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -109,8 +109,7 @@ impl CallSlots {
     }
 
     /// Waits until every call that has a slot or waits for one is done, for as long as `patience`.
-    /// Calls
-    /// that arrive in the meantime get no slot.
+    /// Calls that arrive in the meantime get no slot.
     pub(crate) async fn close(&self, patience: Duration) {
         lock(&self.shared.book).closing = true;
         let _ = tokio::time::timeout(patience, self.shared.wait_until_empty()).await;
@@ -270,8 +269,7 @@ impl SlotBook {
     }
 
     /// The caller with the fewest running calls is first, then the one served longest ago, then the
-    /// one
-    /// who came first.
+    /// one who came first.
     fn wait_rank(&self, waiting: &WaitingCaller) -> (usize, u64, u64) {
         let calls = self.calls_of(waiting);
         (calls.running, calls.served_last, waiting.number)
@@ -411,7 +409,7 @@ mod tests {
         let _running = all(&slots, "low");
         let (low, high) = (caller("low"), caller("high"));
         let mut crowd: Vec<_> = (0..7).map(|_| Box::pin(slots.acquire(&low))).collect();
-        let told: Vec<_> = crowd
+        let outcomes: Vec<_> = crowd
             .iter_mut()
             .map(|it| it.now_or_never().map(|it| it.map(drop)))
             .collect();
@@ -420,8 +418,8 @@ mod tests {
             queued: 6,
             own: true,
         };
-        assert_eq!(told[..6], [const { None }; 6]);
-        assert_eq!(told[6], Some(Err(full)));
+        assert_eq!(outcomes[..6], [const { None }; 6]);
+        assert_eq!(outcomes[6], Some(Err(full)));
         assert!(
             slots.acquire(&high).now_or_never().is_none(),
             "another one still may wait"

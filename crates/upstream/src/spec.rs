@@ -149,8 +149,7 @@ impl ServerSpec {
     }
 
     /// Returns the package or script that a runner such as `npx` runs. It is the only argument that
-    /// is
-    /// never a secret.
+    /// is never a secret.
     pub fn package(&self) -> Option<&str> {
         self.launch().and_then(find_package)
     }

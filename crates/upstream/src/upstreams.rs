@@ -85,8 +85,7 @@ impl Upstreams {
     }
 
     /// Returns another set of servers, in which a server with an unchanged specification continues
-    /// as it
-    /// is. A removed server continues, too, until it is [retired](Server::retire).
+    /// as it is. A removed server continues, too, until it is [retired](Server::retire).
     pub fn with_servers(
         &self,
         servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
@@ -151,8 +150,7 @@ impl Upstreams {
     }
 
     /// Stops all servers and waits until their processes are gone, including processes left behind
-    /// by
-    /// other servers of this gateway.
+    /// by other servers of this gateway.
     pub async fn shutdown(&self) {
         self.stop_all().await;
         sweep_own().await;

@@ -2,8 +2,7 @@
 //!
 //! Modern servers send them only on a `subscriptions/listen` stream, which is reopened with another
 //! filter when the watched resources change. Legacy servers send list changes by default, and need
-//! a
-//! `resources/subscribe` for each resource.
+//! a `resources/subscribe` for each resource.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -65,8 +64,7 @@ impl ResourceWatch {
     }
 
     /// Returns when a modern server has acknowledged the subscription, or after a timeout: changes
-    /// made
-    /// by an earlier call would be missed.
+    /// made by an earlier call would be missed.
     pub(crate) async fn wait_until_acknowledged(&self) {
         if self.connection.hello.era == Era::Modern {
             let mut heard = self.heard.clone();
@@ -152,8 +150,7 @@ struct ChangeListener {
     wanted: watch::Receiver<BTreeSet<String>>,
     heard: watch::Sender<Option<BTreeSet<String>>>,
     /// The last stream that the server has acknowledged. It stays open until the server
-    /// acknowledges
-    /// the next, so that nothing is missed in between.
+    /// acknowledges the next, so that nothing is missed in between.
     former: Option<InFlightCall>,
 }
 

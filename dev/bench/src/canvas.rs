@@ -47,7 +47,7 @@ pub(crate) fn grid_line(y: f64, label: &str) -> String {
 }
 
 /// A label of the horizontal axis.
-pub(crate) fn below(x: f64, label: &str) -> String {
+pub(crate) fn axis_label(x: f64, label: &str) -> String {
     let y = HEIGHT - BOTTOM + 18.0;
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>\n")
 }

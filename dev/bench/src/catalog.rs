@@ -28,7 +28,7 @@ pub(crate) fn read(folders: &[PathBuf]) -> anyhow::Result<Vec<Tool>> {
     let (mut tools, mut seen) = (Vec::new(), HashSet::new());
     for folder in folders {
         for line in lines(&folder.join("tools.jsonl"))? {
-            let tool = Tool::of(&line);
+            let tool = Tool::from_line(&line);
             if seen.insert((tool.server.clone(), tool.name.clone())) {
                 tools.push(tool);
             }
@@ -52,7 +52,7 @@ impl Tool {
     }
 
     /// Parses a line of a set.
-    pub(crate) fn of(line: &Value) -> Self {
+    pub(crate) fn from_line(line: &Value) -> Self {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let schema = Some(&line["schema"]).filter(|it| it["type"] == "object");
         let mut definition = json!({
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_line_of_a_set_becomes_a_definition_a_server_could_list() {
-        let tool = Tool::of(&json!({
+        let tool = Tool::from_line(&json!({
             "id": "x/y", "server": "My server", "name": "y", "description": "Does y",
             "schema": { "type": "object", "properties": { "a": {} } }, "annotations": { "readOnlyHint": true },
         }));
@@ -168,7 +168,7 @@ mod tests {
             json!({ "a": {} })
         );
         assert_eq!(tool.definition["annotations"]["readOnlyHint"], true);
-        let bare = Tool::of(&json!({ "id": "z", "name": "z", "schema": ["a", "b"] }));
+        let bare = Tool::from_line(&json!({ "id": "z", "name": "z", "schema": ["a", "b"] }));
         assert_eq!(
             (
                 bare.server.as_str(),

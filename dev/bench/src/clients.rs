@@ -85,7 +85,7 @@ fn measure(repository: &Repository, data: Option<&Path>, era: Era) -> anyhow::Re
     until_embedded(&gateway.origin, tools.len())?;
     let rows = CLIENTS.map(|clients| {
         eprintln!("{era}: {clients} clients search and call for {SECONDS} s");
-        let crowd = load::crowd(repository, &endpoint, clients, SECONDS, &queries)?;
+        let crowd = load::search_and_call(repository, &endpoint, clients, SECONDS, &queries)?;
         Ok(Row {
             era,
             clients,

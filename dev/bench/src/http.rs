@@ -1,6 +1,5 @@
 //! Just enough HTTP for a client that measures: one persistent connection, JSON requests, JSON or
-//! event
-//! answers.
+//! event answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -11,7 +11,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    pub(crate) fn of(ranked: &[&str], relevant: &HashSet<&str>) -> Self {
+    pub(crate) fn from_ranking(ranked: &[&str], relevant: &HashSet<&str>) -> Self {
         Self {
             recall_1: recall(ranked, relevant, 1),
             recall_5: recall(ranked, relevant, 5),
@@ -61,7 +61,7 @@ mod tests {
 
     #[track_caller]
     fn check(ranked: &[&str], relevant: &[&str], recall_5: f64, ndcg_10: f64) {
-        let marks = Marks::of(ranked, &relevant.iter().copied().collect());
+        let marks = Marks::from_ranking(ranked, &relevant.iter().copied().collect());
         assert!((marks.recall_5 - recall_5).abs() < 1e-9, "{marks:?}");
         assert!((marks.ndcg_10 - ndcg_10).abs() < 1e-3, "{marks:?}");
     }

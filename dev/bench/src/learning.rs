@@ -12,8 +12,8 @@ use xtask::cargo;
 use xtask::repository::{Profile, Repository};
 
 use crate::canvas::{
-    BOTTOM, HEIGHT, LEFT, PANEL_WIDTH, RIGHT, TOP, begin_panel, below, grid_line, legend, path,
-    picture,
+    BOTTOM, HEIGHT, LEFT, PANEL_WIDTH, RIGHT, TOP, axis_label, begin_panel, grid_line, legend,
+    path, picture,
 };
 use crate::options::Options;
 use crate::sets::{self, Group};
@@ -103,16 +103,16 @@ impl LearningPanel {
             text += &grid_line(self.y(value), &format!("{value:.2}"));
         }
         for (number, point) in right.iter().enumerate() {
-            text += &below(x(number, right.len()), &point["uses"].to_string());
+            text += &axis_label(x(number, right.len()), &point["uses"].to_string());
         }
-        text += &path("a", &self.places(right));
-        text += &path("b", &self.places(wrong));
+        text += &path("a", &self.points_of(right));
+        text += &path("b", &self.points_of(wrong));
         text += &legend(0, "a", "right uses");
         text += &legend(1, "b", "20 % wrong");
         text + "</g>\n"
     }
 
-    fn places(&self, points: &[Value]) -> Vec<String> {
+    fn points_of(&self, points: &[Value]) -> Vec<String> {
         let figures = points.iter().map(|point| point.pointer(self.figure));
         let values = figures.map(|it| it.and_then(Value::as_f64).unwrap_or(0.0));
         values

@@ -66,7 +66,7 @@ pub(crate) fn searches(
 }
 
 /// Searches with the lines of a file, and calls through the tool that calls all others.
-pub(crate) fn crowd(
+pub(crate) fn search_and_call(
     repository: &Repository,
     endpoint: &Endpoint,
     clients: usize,

@@ -1,6 +1,5 @@
 //! The benchmarks, started by `cargo xtask bench`: the cost of the gateway, the quality and speed
-//! of
-//! search, also compared with other gateways, the tokens for a model, and code execution.
+//! of search, also compared with other gateways, the tokens for a model, and code execution.
 
 #![expect(
     clippy::print_stdout,

@@ -1,6 +1,5 @@
 //! The latency that the model proxy adds to the first event of an answer: the same requests to a
-//! vendor
-//! directly and through the gateway, alternating in one run.
+//! vendor directly and through the gateway, alternating in one run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -116,7 +115,7 @@ fn new_words(bodies: &RequestBodies, number: usize) -> Value {
 fn same_words(bodies: &RequestBodies, number: usize) -> Value {
     let mut body = new_words(bodies, 0);
     let text = format!("step {number}");
-    say(&mut body, json!({ "role": "assistant", "content": text }));
+    push_message(&mut body, json!({ "role": "assistant", "content": text }));
     body
 }
 
@@ -130,14 +129,14 @@ fn large(bodies: &RequestBodies, number: usize) -> Value {
     let mut body = same_words(bodies, number);
     let source =
         json!({ "type": "base64", "media_type": "image/png", "data": "A".repeat(10_000_000) });
-    say(
+    push_message(
         &mut body,
         json!({ "role": "user", "content": [{ "type": "image", "source": source }] }),
     );
     body
 }
 
-fn say(body: &mut Value, message: Value) {
+fn push_message(body: &mut Value, message: Value) {
     let messages = body["messages"].as_array_mut();
     messages.expect("a request has messages").push(message);
 }
@@ -156,9 +155,9 @@ impl RequestCase {
         }
         Ok(Row {
             name: self.name,
-            direct: Quantiles::of(direct),
-            proxied: Quantiles::of(proxied),
-            added: Quantiles::of(added),
+            direct: Quantiles::from_times(direct),
+            proxied: Quantiles::from_times(proxied),
+            added: Quantiles::from_times(added),
         })
     }
 }
@@ -186,7 +185,7 @@ struct Quantiles {
 }
 
 impl Quantiles {
-    fn of(mut times: Vec<f64>) -> Self {
+    fn from_times(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
         Self {

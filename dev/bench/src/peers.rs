@@ -1,6 +1,5 @@
 //! Kitbag compared with other gateways that search: the same servers behind them and the same
-//! requests,
-//! one after the other in one run.
+//! requests, one after the other in one run.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -37,7 +36,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let tools = catalog::read(&folders)?;
     let requests: Vec<Request> = catalog::lines(&case.dataset.join("queries.jsonl"))?
         .iter()
-        .map(Request::of)
+        .map(Request::from_line)
         .collect();
     let scene = Scene {
         repository,
@@ -77,7 +76,7 @@ struct Request {
 }
 
 impl Request {
-    fn of(line: &Value) -> Self {
+    fn from_line(line: &Value) -> Self {
         let relevant = line["relevant"].as_array().into_iter().flatten();
         Self {
             text: line["query"].as_str().unwrap_or_default().to_owned(),
@@ -115,7 +114,7 @@ impl Scene<'_> {
             let id = |(server, name): &Found| ids.get(&(server.as_str(), name.as_str())).copied();
             let ranked: Vec<&str> = found.iter().filter_map(id).collect();
             let relevant: HashSet<&str> = request.relevant.iter().map(String::as_str).collect();
-            marks.push(Marks::of(&ranked, &relevant));
+            marks.push(Marks::from_ranking(&ranked, &relevant));
         }
         latencies.sort_unstable();
         Ok(Row {

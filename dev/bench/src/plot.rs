@@ -3,8 +3,8 @@
 //! The picture is diffable text, and its colours follow the page's theme, light or dark.
 
 use super::canvas::{
-    BOTTOM, HEIGHT, LEFT, PANEL_WIDTH, RIGHT, TOP, begin_panel, below, grid_line, legend, path,
-    picture,
+    BOTTOM, HEIGHT, LEFT, PANEL_WIDTH, RIGHT, TOP, axis_label, begin_panel, grid_line, legend,
+    path, picture,
 };
 use super::speed::Point;
 
@@ -82,7 +82,7 @@ const PANELS: [Panel; 3] = [
 
 impl Panel {
     fn draw(&self, points: &[Point], at: usize) -> String {
-        let tools = Scale::over(
+        let tools = Scale::spanning(
             points.iter().map(|it| it.tools as f64),
             LEFT,
             PANEL_WIDTH - RIGHT,
@@ -90,13 +90,13 @@ impl Panel {
         let values = points
             .iter()
             .flat_map(|point| self.lines.iter().map(|line| (line.value)(point)));
-        let values = Scale::over(values, HEIGHT - BOTTOM, TOP);
+        let values = Scale::spanning(values, HEIGHT - BOTTOM, TOP);
         let mut text = begin_panel(at, self.title);
         for (value, y) in values.ticks() {
             text += &grid_line(y, &self.amount(value));
         }
         for (value, x) in tools.ticks() {
-            text += &below(x, &short(value, ["", "k", "M", "G"]));
+            text += &axis_label(x, &short(value, ["", "k", "M", "G"]));
         }
         for (number, line) in self.lines.iter().enumerate() {
             text += &line.draw(points, &tools, &values);
@@ -117,8 +117,8 @@ impl Line {
         let place = |it: &Point| {
             format!(
                 "{:.1} {:.1}",
-                tools.place(it.tools as f64),
-                values.place((self.value)(it))
+                tools.position_of(it.tools as f64),
+                values.position_of((self.value)(it))
             )
         };
         let places: Vec<String> = points.iter().map(place).collect();
@@ -135,7 +135,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+    fn spanning(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
         let (low, high) = values
             .map(|it| it.max(f64::MIN_POSITIVE).log10())
             .fold((f64::MAX, f64::MIN), |(low, high), it| {
@@ -151,7 +151,7 @@ impl Scale {
         }
     }
 
-    fn place(&self, value: f64) -> f64 {
+    fn position_of(&self, value: f64) -> f64 {
         let share = (value.max(f64::MIN_POSITIVE).log10() - self.low) / (self.high - self.low);
         self.from + share * (self.to - self.from)
     }
@@ -161,7 +161,7 @@ impl Scale {
         let powers = self.low as i32..=self.high as i32;
         powers
             .map(|power| 10f64.powi(power))
-            .map(|value| (value, self.place(value)))
+            .map(|value| (value, self.position_of(value)))
     }
 }
 
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_factor_of_ten_is_always_the_same_distance() {
-        let scale = Scale::over([1_000.0, 1e6].into_iter(), 0.0, 300.0);
+        let scale = Scale::spanning([1_000.0, 1e6].into_iter(), 0.0, 300.0);
         let places: Vec<i64> = scale
             .ticks()
             .map(|(_, place)| place.round() as i64)

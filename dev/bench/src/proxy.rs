@@ -1,8 +1,7 @@
 //! The cost of the gateway: the same calls to the same upstream, directly and through it.
 //!
 //! The ways alternate within one run, round by round, so that a temporarily busy machine affects
-//! all of
-//! them; the median of the rounds is reported.
+//! all of them; the median of the rounds is reported.
 
 use std::fs;
 use std::path::PathBuf;

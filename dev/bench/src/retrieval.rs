@@ -1,8 +1,7 @@
 //! The quality of search: the same queries over the same tools, by one ranker after another.
 //!
 //! Everything is measured with `kitbag eval retrieval`, including the published weights: they are
-//! passed
-//! as a model directory, so that only the ranking differs.
+//! passed as a model directory, so that only the ranking differs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,24 +58,24 @@ impl Arm {
             fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
             Ok(path)
         };
-        let ours = config("ours.toml", "")?;
+        let built_in = config("ours.toml", "")?;
         let arm = |name, ranker, config: &Path| Self {
             name,
             ranker,
             config: config.to_owned(),
         };
-        let mut arms = vec![arm("BM25", "bm25", &ours)];
+        let mut arms = vec![arm("BM25", "bm25", &built_in)];
         if let Some(model) = published {
             let text = format!(
                 "[index]\nembedder = {{ directory = '{}' }}\n",
                 model.display()
             );
-            let theirs = config("published.toml", &text)?;
-            arms.push(arm("MiniLM", "dense", &theirs));
-            arms.push(arm("MiniLM + BM25", "equal", &theirs));
+            let published_config = config("published.toml", &text)?;
+            arms.push(arm("MiniLM", "dense", &published_config));
+            arms.push(arm("MiniLM + BM25", "equal", &published_config));
         }
-        arms.push(arm("ours, dense", "dense", &ours));
-        arms.push(arm("ours", "hybrid", &ours));
+        arms.push(arm("ours, dense", "dense", &built_in));
+        arms.push(arm("ours", "hybrid", &built_in));
         Ok(arms)
     }
 

@@ -1,8 +1,7 @@
 //! The measured sets: queries with known answers, and the tools they choose from.
 //!
 //! A set is a directory with `tools.jsonl` and `queries.jsonl`, in the format of `kitbag eval
-//! retrieval`.
-//! Sets that are too large for the repository come from a directory outside it.
+//! retrieval`. Sets that are too large for the repository come from a directory outside it.
 
 use std::fmt;
 use std::fs;

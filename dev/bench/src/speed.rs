@@ -1,6 +1,5 @@
 //! The speed and memory of search, from a thousand tools to a million, and of the real binary at
-//! usual
-//! sizes.
+//! usual sizes.
 
 use std::fs;
 use std::process::Stdio;

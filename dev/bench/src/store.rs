@@ -1,10 +1,8 @@
 //! The cost of storage: audit rows and key look-ups, on either engine.
 //!
 //! The engines alternate, round by round, so that a temporarily busy machine affects both; the
-//! median of
-//! the rounds is reported. PostgreSQL is a local server, reached over its socket, with Debian's
-//! default
-//! settings.
+//! median of the rounds is reported. PostgreSQL is a local server, reached over its socket, with
+//! Debian's default settings.
 
 use std::time::{Duration, Instant};
 

@@ -44,8 +44,7 @@ impl Upstream {
     }
 
     /// The numbers of concurrent clients. A server on Node closes connections that wait for more
-    /// than five
-    /// seconds, as the first of 256 would until the last has its session.
+    /// than five seconds, as the first of 256 would until the last has its session.
     pub(crate) fn clients(self) -> &'static [usize] {
         match self {
             Self::Testbed(_) => &[1, 32, 256],

@@ -1,10 +1,8 @@
 //! The request that a tool or a prompt serves, as the tool sees it.
 //!
 //! Tools are written once for both eras. In [`TestCall::ask`] the eras differ: a legacy client is
-//! sent
-//! requests and awaited; a modern one gets `input_required` and returns with the answers, so the
-//! tool
-//! runs again from the start; a task waits.
+//! sent requests and awaited; a modern one gets `input_required` and returns with the answers, so
+//! the tool runs again from the start; a task waits.
 
 use std::sync::Arc;
 
@@ -235,8 +233,7 @@ impl TestCall {
     }
 
     /// Returns the answers in a retry. An answer that is not an object counts as missing, and is
-    /// requested
-    /// again.
+    /// requested again.
     fn responses(&self) -> Result<Map<String, Value>, ErrorObject> {
         let Some(responses) = self.params.get("inputResponses") else {
             return Ok(Map::new());

@@ -1,6 +1,5 @@
 //! Tools of other servers, read from a file, so that a measurement can put any list of servers
-//! behind a
-//! gateway without running them.
+//! behind a gateway without running them.
 
 use std::collections::BTreeMap;
 use std::fs;

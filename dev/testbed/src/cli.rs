@@ -19,8 +19,7 @@ pub(crate) struct TestbedArguments {
     pub(crate) data_dir: Option<PathBuf>,
     /// Over HTTP, act as many servers, each at `/NAME/mcp`, with the tools of this file: one
     /// `{"server", "tool", "answer", "takes_ms"}` per line, with the tool as in `tools/list`, the
-    /// JSON
-    /// answer of a call, and its duration. Without an answer, a call repeats its arguments.
+    /// JSON answer of a call, and its duration. Without an answer, a call repeats its arguments.
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
     #[command(subcommand)]
@@ -95,12 +94,10 @@ pub(crate) enum Misbehaviour {
     /// Reads everything, answers nothing.
     Hang,
     /// From the first call on, reads everything and answers nothing on that connection. Later
-    /// connections
-    /// work as soon as there is a file `cured` in the data directory.
+    /// connections work as soon as there is a file `cured` in the data directory.
     Deaf,
     /// Over HTTP: while the data directory has a file `hold-off` with a status and a `Retry-After`,
-    /// such
-    /// as `429 30`, answers every request with them.
+    /// such as `429 30`, answers every request with them.
     HoldOff,
     /// Does not answer unknown methods before `initialize`.
     NoDiscoverAnswer,
@@ -117,16 +114,14 @@ pub(crate) enum Misbehaviour {
     /// Leaves a process behind, in its own session, without a parent or a variable.
     DetachBare,
     /// Claims the resources of other servers: lists them, has templates that match every URI, and
-    /// answers
-    /// every read with `usurped`.
+    /// answers every read with `usurped`.
     Usurp,
     /// Serves skills, too.
     Skills,
     /// Offers `turncoat`, which claims to be read-only until it is called.
     Redefine,
     /// Also lists the tools and prompts of `edited.json` in its data directory, as the file is at
-    /// that
-    /// moment, and answers for every name.
+    /// that moment, and answers for every name.
     Edited,
     /// A million small tools, in forty pages.
     ManyTools,

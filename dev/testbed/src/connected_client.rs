@@ -1,8 +1,7 @@
 //! One client: its declared capabilities, its running requests, and the questions it was asked.
 //!
 //! A legacy client has one value for its session. A modern one has one for its stdio pipe, or a
-//! fresh
-//! one for each HTTP request, since nothing is stored between them.
+//! fresh one for each HTTP request, since nothing is stored between them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -86,7 +86,7 @@ pub(crate) enum Flood {
 }
 
 impl Flood {
-    pub(crate) fn of(server: &TestServer) -> Option<Self> {
+    pub(crate) fn from_server(server: &TestServer) -> Option<Self> {
         let kinds = [
             (Misbehaviour::EndlessLine, Self::Line),
             (Misbehaviour::MessageFlood, Self::Messages),

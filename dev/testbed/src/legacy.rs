@@ -47,7 +47,7 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
 /// Sends the messages that some servers send as soon as the client is initialized.
 pub(crate) fn send_early_messages(server: &Arc<TestServer>, peer: &Arc<ConnectedClient>) {
     if server.has(Misbehaviour::OddMessages) {
-        odd_messages(peer);
+        send_odd_messages(peer);
     }
     ask_for_roots(server, peer);
     if server.has(Misbehaviour::EarlyRoots) {
@@ -70,7 +70,7 @@ pub(crate) fn ask_for_roots(server: &TestServer, peer: &ConnectedClient) {
     }
 }
 
-pub(crate) fn odd_messages(peer: &ConnectedClient) {
+pub(crate) fn send_odd_messages(peer: &ConnectedClient) {
     let params = raw(&json!({ "level": "info", "message": "connected" }));
     peer.general
         .send(Request::new("log-1", "log", Some(params.clone())));

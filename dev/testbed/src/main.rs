@@ -1,9 +1,8 @@
 //! A real MCP server for tests, with configurable misbehaviour.
 //!
 //! It runs behind the gateway, like the server of an unknown author. It has every name that the
-//! official
-//! conformance suite requires, and the `--manner` flags enable misbehaviour that real servers have
-//! shown.
+//! official conformance suite requires, and the `--manner` flags enable misbehaviour that real
+//! servers have shown.
 //!
 //! # Layout
 //! - [`cli`]: the command line; [`misbehaviour`]: misbehaviour before the first message

@@ -98,8 +98,7 @@ fn detach(data_dir: &Path) -> anyhow::Result<()> {
 }
 
 /// Leaves a process behind that has neither this process as its parent nor its variables: the shell
-/// in
-/// between ends at once.
+/// in between ends at once.
 fn detach_bare(data_dir: &Path) -> anyhow::Result<()> {
     let script = "setsid env -i sleep 600 </dev/null >/dev/null 2>&1 & echo $! >detached.pid";
     let status = Command::new("sh")

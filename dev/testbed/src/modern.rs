@@ -109,7 +109,7 @@ fn removed_method_error(name: &str) -> ErrorObject {
 
 fn discover(call: &TestCall) -> RawObject {
     if call.server.has(Misbehaviour::OddMessages) {
-        legacy::odd_messages(&call.peer);
+        legacy::send_odd_messages(&call.peer);
     }
     let mut capabilities = legacy::capabilities_of(&call.server);
     capabilities["extensions"][tasks::EXTENSION] = json!({});

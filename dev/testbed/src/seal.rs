@@ -49,15 +49,15 @@ mod tests {
 
     #[test]
     fn only_an_unchanged_state_of_this_server_is_accepted() {
-        let (ours, theirs) = (Sealer::new(), Sealer::new());
+        let (sealer, other_sealer) = (Sealer::new(), Sealer::new());
         let state = RoundState {
             purpose: "tools/call x".to_owned(),
             answers: Map::new(),
         };
-        let sealed = ours.seal(&state);
-        assert_eq!(ours.open(&sealed), Some(state));
-        assert_eq!(theirs.open(&sealed), None);
-        assert_eq!(ours.open(&format!("{sealed}-TAMPERED")), None);
-        assert_eq!(ours.open(""), None);
+        let sealed = sealer.seal(&state);
+        assert_eq!(sealer.open(&sealed), Some(state));
+        assert_eq!(other_sealer.open(&sealed), None);
+        assert_eq!(sealer.open(&format!("{sealed}-TAMPERED")), None);
+        assert_eq!(sealer.open(""), None);
     }
 }

@@ -22,7 +22,7 @@ use crate::outbox::{Outbox, OutboxItem};
 use crate::server::TestServer;
 
 pub(crate) async fn serve(server: Arc<TestServer>, port: u16) -> anyhow::Result<()> {
-    let house = Arc::new(SseState {
+    let state = Arc::new(SseState {
         server,
         peers: Mutex::new(HashMap::new()),
     });
@@ -31,7 +31,7 @@ pub(crate) async fn serve(server: Arc<TestServer>, port: u16) -> anyhow::Result<
         .route("/messages", post(receive))
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn(only_local))
-        .with_state(house);
+        .with_state(state);
     listen(router, port, "/sse").await
 }
 
@@ -47,17 +47,17 @@ struct Sender {
     session_id: String,
 }
 
-async fn open(State(house): State<Arc<SseState>>) -> Response {
+async fn open(State(state): State<Arc<SseState>>) -> Response {
     let (outbox, outgoing) = Outbox::channel();
     let id = new_id();
     let endpoint = format!("event: endpoint\ndata: /messages?sessionId={id}\n\n").into_bytes();
-    house
+    state
         .lock()
         .insert(id.clone(), Arc::new(ConnectedClient::new(outbox)));
-    let visit = OpenSseStream { house, id };
+    let sse_stream = OpenSseStream { state, id };
     event_stream(stream::unfold(
-        (Some(endpoint), outgoing, visit),
-        |(at_hand, mut outgoing, visit)| async {
+        (Some(endpoint), outgoing, sse_stream),
+        |(at_hand, mut outgoing, sse_stream)| async {
             let event = match at_hand {
                 Some(event) => event,
                 None => loop {
@@ -66,25 +66,25 @@ async fn open(State(house): State<Arc<SseState>>) -> Response {
                     }
                 },
             };
-            Some((event, (None, outgoing, visit)))
+            Some((event, (None, outgoing, sse_stream)))
         },
     ))
 }
 
 async fn receive(
-    State(house): State<Arc<SseState>>,
+    State(state): State<Arc<SseState>>,
     Query(sender): Query<Sender>,
     body: Bytes,
 ) -> Response {
-    let Some(peer) = house.lock().get(&sender.session_id).cloned() else {
+    let Some(peer) = state.lock().get(&sender.session_id).cloned() else {
         return (StatusCode::NOT_FOUND, "unknown session").into_response();
     };
     match Message::parse(&body) {
         Ok(Message::Request(request)) => {
-            dispatch::start(&house.server, &peer, Era::Legacy, request, &peer.general);
+            dispatch::start(&state.server, &peer, Era::Legacy, request, &peer.general);
         }
         Ok(other) => {
-            dispatch::receive(&house.server, &peer, other);
+            dispatch::receive(&state.server, &peer, other);
         }
         Err(why) => return (StatusCode::BAD_REQUEST, why.to_string()).into_response(),
     }
@@ -93,18 +93,18 @@ async fn receive(
 
 /// The stream of a session; the session ends with it.
 struct OpenSseStream {
-    house: Arc<SseState>,
+    state: Arc<SseState>,
     id: String,
 }
 
 impl Drop for OpenSseStream {
     fn drop(&mut self) {
-        let Some(peer) = self.house.lock().remove(&self.id) else {
+        let Some(peer) = self.state.lock().remove(&self.id) else {
             return;
         };
         peer.cancel_all();
         if let Some(greeting) = peer.handshake() {
-            self.house.server.listeners.remove(greeting.listener);
+            self.state.server.listeners.remove(greeting.listener);
         }
     }
 }

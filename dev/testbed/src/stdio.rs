@@ -22,7 +22,7 @@ pub(crate) async fn serve(server: Arc<TestServer>) -> std::io::Result<()> {
     let writer = tokio::spawn(write(
         outgoing,
         server.has(Misbehaviour::Noise),
-        Flood::of(&server),
+        Flood::from_server(&server),
     ));
     let peer = Arc::new(ConnectedClient::new(outbox));
     let running = read(&server, &peer).await?;

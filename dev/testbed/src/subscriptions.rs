@@ -19,8 +19,7 @@ pub(crate) enum AnnouncedChange {
 }
 
 /// The filter of `subscriptions/listen`. A legacy session has one too: every list, and the
-/// resources it
-/// subscribed to one by one.
+/// resources it subscribed to one by one.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Interests {

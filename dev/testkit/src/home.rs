@@ -67,9 +67,9 @@ impl Home {
 
     #[track_caller]
     pub fn ok(&self, words: &[&str]) -> String {
-        let told = self.run(words);
-        assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
-        told.stdout
+        let outcome = self.run(words);
+        assert_eq!(outcome.code, Some(0), "{words:?}: {}", outcome.stderr);
+        outcome.stdout
     }
 
     /// Adds the testbed as the server `bed`, and returns the output.
@@ -87,13 +87,13 @@ impl Home {
 
     #[track_caller]
     pub fn fails(&self, words: &[&str]) -> String {
-        let told = self.run(words);
+        let outcome = self.run(words);
         assert_eq!(
-            (told.code, told.stdout.as_str()),
+            (outcome.code, outcome.stdout.as_str()),
             (Some(1), ""),
             "{words:?}"
         );
-        told.stderr
+        outcome.stderr
     }
 
     /// Parent directories are created.

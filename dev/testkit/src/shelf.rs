@@ -69,13 +69,13 @@ async fn list(State(books): State<Books>, RawQuery(query): RawQuery) -> Response
     if from == 0 {
         books.asked.lock().unwrap().push(search.clone());
     }
-    if let Some(trouble) = trouble(&search) {
+    if let Some(trouble) = error_response(&search) {
         return trouble;
     }
     let found: Vec<_> = books
         .entries
         .iter()
-        .filter(|entry| fits(entry, &search.to_lowercase()))
+        .filter(|entry| matches_search(entry, &search.to_lowercase()))
         .collect();
     let page: Vec<_> = found.iter().skip(from).take(limit.min(PER_PAGE)).collect();
     let end = from + page.len();
@@ -89,7 +89,7 @@ async fn list(State(books): State<Books>, RawQuery(query): RawQuery) -> Response
 }
 
 /// The latest version of each entry, and entries that are too odd to have a name.
-fn fits(entry: &Value, search: &str) -> bool {
+fn matches_search(entry: &Value, search: &str) -> bool {
     let name = entry["server"]["name"]
         .as_str()
         .unwrap_or("weather")
@@ -98,7 +98,7 @@ fn fits(entry: &Value, search: &str) -> bool {
     official["isLatest"] != json!(false) && name.contains(search)
 }
 
-fn trouble(search: &str) -> Option<Response> {
+fn error_response(search: &str) -> Option<Response> {
     match search {
         "too-much" => Some((StatusCode::TOO_MANY_REQUESTS, [("retry-after", "7")]).into_response()),
         "broken" => Some(

@@ -1,10 +1,9 @@
 //! The terminal transcripts of a document, executed and compared.
 //!
 //! In a block marked `console`, a line that begins with `$ ` is executed, and the following lines
-//! must be
-//! its output. `…` matches whatever differs from run to run: a part of a line, or by itself any
-//! number of
-//! lines. The home directory is written as `~`. A block marked `file=PATH` creates a file.
+//! must be its output. `…` matches whatever differs from run to run: a part of a line, or by itself
+//! any number of lines. The home directory is written as `~`. A block marked `file=PATH` creates a
+//! file.
 
 use std::fs;
 use std::path::Path;
@@ -81,7 +80,7 @@ impl Step {
         let said: Vec<&str> = said.lines().collect();
         let expected: Vec<&str> = self.answer.iter().map(String::as_str).collect();
         assert!(
-            fits(&expected, &said),
+            lines_match(&expected, &said),
             "$ {}\n--- the document shows\n{}\n--- but it is\n{}\n--- and on stderr\n{stderr}",
             self.command,
             expected.join("\n"),
@@ -148,23 +147,27 @@ fn steps(body: &[String]) -> Vec<Step> {
     steps
 }
 
-fn fits(expected: &[&str], said: &[&str]) -> bool {
+fn lines_match(expected: &[&str], said: &[&str]) -> bool {
     match (expected, said) {
         ([], []) => true,
-        (["…", rest @ ..], _) => (0..=said.len()).any(|skipped| fits(rest, &said[skipped..])),
-        ([line, rest @ ..], [first, others @ ..]) => line_fits(line, first) && fits(rest, others),
+        (["…", rest @ ..], _) => {
+            (0..=said.len()).any(|skipped| lines_match(rest, &said[skipped..]))
+        }
+        ([line, rest @ ..], [first, others @ ..]) => {
+            line_matches(line, first) && lines_match(rest, others)
+        }
         _ => false,
     }
 }
 
-fn line_fits(expected: &str, said: &str) -> bool {
+fn line_matches(expected: &str, said: &str) -> bool {
     match expected.split_once('…') {
         None => expected == said.trim_end(),
         Some((begin, rest)) => said.strip_prefix(begin).is_some_and(|said| {
             said.char_indices()
                 .map(|(at, _)| at)
                 .chain([said.len()])
-                .any(|at| line_fits(rest, &said[at..]))
+                .any(|at| line_matches(rest, &said[at..]))
         }),
     }
 }

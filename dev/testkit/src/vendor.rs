@@ -57,8 +57,7 @@ impl ScriptedVendor {
     }
 
     /// The configuration tables for both vendors, with a limit that a test can exceed. The table of
-    /// OpenAI
-    /// is the last.
+    /// OpenAI is the last.
     pub fn tables(&self) -> String {
         self.tables_with("")
     }

@@ -56,7 +56,7 @@ fn judge(repository: &Repository, run: Run, scratch: &Path) -> anyhow::Result<Ve
     let folder = scratch.join(run.to_string().replace('/', "-"));
     std::fs::create_dir_all(&folder).context("making room for the results")?;
     let scenarios = perform(repository, run, &folder).with_context(|| format!("running {run}"))?;
-    Ok(Verdict::of(run, &scenarios))
+    Ok(Verdict::from_scenarios(run, &scenarios))
 }
 
 /// One run of the suite: as a client of the gateway, or as a server for the upstream crate.
@@ -116,8 +116,7 @@ impl Run {
 }
 
 /// `legacy/modern-http`: a legacy client, a modern upstream over HTTP; `upstream/legacy`: the
-/// upstream
-/// crate.
+/// upstream crate.
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -183,8 +182,7 @@ fn perform(repository: &Repository, run: Run, folder: &Path) -> anyhow::Result<V
 
 /// Scenarios that the suite does not require but that matter to Kitbag: a gateway must not alter
 /// schemas, it logs in by itself if no user is present, and servers of the first revision with
-/// logins
-/// are still in use.
+/// logins are still in use.
 fn unscored_scenarios(era: Era) -> &'static [&'static str] {
     match era {
         Era::Legacy => &[
@@ -233,7 +231,7 @@ struct Verdict {
 }
 
 impl Verdict {
-    fn of(run: Run, scenarios: &[Scenario]) -> Self {
+    fn from_scenarios(run: Run, scenarios: &[Scenario]) -> Self {
         let differences = run.differences();
         let unexpected = scenarios.iter().flat_map(|scenario| {
             unexpected_failures(scenario, &differences).map(move |failure| {

@@ -1,8 +1,7 @@
 //! Fuzzes the parsers of untrusted text, for any length of time.
 //!
 //! Each target is a property test. It is run repeatedly, each time with the next seed, until the
-//! time is
-//! over; a failure prints the seed that reproduces it.
+//! time is over; a failure prints the seed that reproduces it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,8 +13,7 @@ use xtask::repository::Repository;
 use xtask::{cargo, processes};
 
 /// A parser of foreign text, and its tests: the directory of their package, their program as cargo
-/// knows
-/// it, and the beginning of their names.
+/// knows it, and the beginning of their names.
 struct Target {
     name: &'static str,
     package: &'static str,
@@ -202,8 +200,7 @@ impl Target {
 }
 
 /// The programs of all tests. They are built like in the step `tests`, or cargo would rebuild
-/// everything
-/// with the features of a single package.
+/// everything with the features of a single package.
 struct TestPrograms(Vec<Value>);
 
 impl TestPrograms {

@@ -1,10 +1,8 @@
 //! A PostgreSQL server for tests, in a temporary directory, while a command runs.
 //!
 //! The server listens on a socket in its directory and on no port, so that any number of them can
-//! run
-//! concurrently. PostgreSQL refuses to run as root; started by root, it runs as the user
-//! `postgres`, or
-//! as the user with the fewest rights.
+//! run concurrently. PostgreSQL refuses to run as root; started by root, it runs as the user
+//! `postgres`, or as the user with the fewest rights.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, chown};

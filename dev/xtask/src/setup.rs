@@ -2,8 +2,7 @@
 //! suite.
 //!
 //! Every version is pinned under `dev/xtask/tools`. A stamp records the installed pins, so that a
-//! second
-//! run only compares two strings.
+//! second run only compares two strings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,8 +58,7 @@ pub fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBuf> {
 }
 
 /// Three for the servers and clients, because they need different `mcp` libraries, one for programs
-/// that
-/// users have on their machines, and one for the imitation of Amazon's services.
+/// that users have on their machines, and one for the imitation of Amazon's services.
 const ENVIRONMENTS: [&str; 5] = ["client", "servers", "sqlite", "desk", "moto"];
 
 /// The text of every file with a version.

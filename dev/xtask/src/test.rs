@@ -11,8 +11,7 @@ use xtask::{cargo, processes, setup};
 use crate::{conformance, fuzz};
 
 /// The setup waits for the network while the first steps need the processor, so it starts together
-/// with
-/// them.
+/// with them.
 pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
     let begin = Instant::now();
     thread::scope(|scope| {

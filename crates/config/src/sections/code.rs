@@ -209,8 +209,7 @@ impl Default for Code {
             max_calls: 200,
             max_parallel_calls: 16,
             // A program that waits for a server keeps its worker busy. With the memory limit above,
-            // all
-            // workers together stay within two gigabytes.
+            // all workers together stay within two gigabytes.
             workers: 16,
             warm_workers: 2,
         }

@@ -22,7 +22,7 @@ pub(crate) const TENANTS_SECTION: SectionRow = SectionRow {
         own: &TENANTS,
         each: &RULES,
     },
-    // The rules of tenants and those of `[policy]` are one value.
+    // The rules of tenants and of `[policy]` are one value.
     fingerprint: None,
 };
 

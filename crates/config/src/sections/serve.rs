@@ -110,8 +110,7 @@ pub struct UnprotectedBind {
 
 impl Serve {
     /// True if a caller on this machine needs no key. A gateway that other machines can reach,
-    /// directly
-    /// or through a proxy under another name, cannot tell which caller is local.
+    /// directly or through a proxy under another name, cannot tell which caller is local.
     pub fn allows_keyless(&self) -> bool {
         !self.require_key && self.bind.ip().is_loopback() && self.allowed_hosts.is_empty()
     }

@@ -60,14 +60,12 @@ pub struct Telemetry {
     /// The OpenTelemetry collector that receives metrics and spans.
     pub collector: Option<Url>,
     /// True if every tool has its own series. Their number grows with tenants times tools: 500
-    /// tools
-    /// used by 20 tenants are about 160,000 series, more than most operators want to store.
+    /// tools used by 20 tenants are about 160,000 series, more than most operators want to store.
     pub per_tool: bool,
 }
 
 /// The metrics endpoints follow a change at once. Only a collector that was connected at start
-/// keeps
-/// the old setting.
+/// keeps the old setting.
 fn same_for_collector(running: &Config, config: &Config) -> bool {
     running.telemetry.collector.is_none() || running.telemetry.per_tool == config.telemetry.per_tool
 }

@@ -1,6 +1,5 @@
 //! Compares the rows with the fields that serde reads: every field has a row, every row has a
-//! field,
-//! and the field accepts exactly the row's type.
+//! field, and the field accepts exactly the row's type.
 
 use serde::de::{self, Deserialize, Deserializer, Error as _, Visitor};
 

@@ -135,20 +135,20 @@ struct KeyPath {
 
 impl EntryWalk<'_> {
     fn visit_section(&mut self, section: &SectionRow, table: Option<&DeTable<'_>>) {
-        let place = KeyPath {
+        let table_path = KeyPath {
             table: vec![section.name.to_owned()],
             inside: Vec::new(),
         };
         match section.layout {
-            TableLayout::One(known) => self.visit_table(known, &place, table),
-            TableLayout::Each(known) => self.visit_each(known, &place, table, &[]),
+            TableLayout::One(known) => self.visit_table(known, &table_path, table),
+            TableLayout::Each(known) => self.visit_each(known, &table_path, table, &[]),
             TableLayout::EachAndOwn { own, each } => {
-                self.visit_table(own, &place, table);
-                self.visit_each(each, &place, table, own.rows);
+                self.visit_table(own, &table_path, table);
+                self.visit_each(each, &table_path, table, own.rows);
             }
             TableLayout::Named => table
                 .into_iter()
-                .for_each(|table| self.visit_pairs(&KeyRow::PLAIN, &place, table)),
+                .for_each(|table| self.visit_pairs(&KeyRow::PLAIN, &table_path, table)),
         }
     }
 
@@ -164,21 +164,21 @@ impl EntryWalk<'_> {
             .flatten()
             .filter(|(name, _)| but.iter().all(|row| row.name != name.get_ref()));
         for (name, written) in named {
-            let place = section.table_named(name.get_ref());
-            self.visit_table(known, &place, written.get_ref().as_table());
+            let table_path = section.table_named(name.get_ref());
+            self.visit_table(known, &table_path, written.get_ref().as_table());
         }
     }
 
-    fn visit_table(&mut self, known: &KeyTable, place: &KeyPath, table: Option<&DeTable<'_>>) {
-        let alternative = self.choose_alternative(known, place, table);
+    fn visit_table(&mut self, known: &KeyTable, table_path: &KeyPath, table: Option<&DeTable<'_>>) {
+        let alternative = self.choose_alternative(known, table_path, table);
         let rows = known.rows.iter();
         for row in rows.filter(|row| row.applies_to(alternative)) {
-            if self.push_override(place, row.name) {
+            if self.push_override(table_path, row.name) {
                 continue;
             }
             match table.and_then(|table| table.get(row.name)) {
-                Some(written) => self.visit_key(row, place, written),
-                None => self.push_default(row, place),
+                Some(written) => self.visit_key(row, table_path, written),
+                None => self.push_default(row, table_path),
             }
         }
     }
@@ -187,41 +187,41 @@ impl EntryWalk<'_> {
     fn choose_alternative(
         &self,
         known: &KeyTable,
-        place: &KeyPath,
+        table_path: &KeyPath,
         table: Option<&DeTable<'_>>,
     ) -> Option<&'static Alternative> {
         let mut all = known.alternatives.iter();
-        let given = all.find(|it| self.find_override(place, it.key).is_some());
+        let given = all.find(|it| self.find_override(table_path, it.key).is_some());
         given.or_else(|| {
             known.chosen_alternative(|key| table.is_some_and(|it| it.contains_key(key)))
         })
     }
 
-    fn visit_key(&mut self, row: &KeyRow, place: &KeyPath, written: &Spanned<DeValue<'_>>) {
+    fn visit_key(&mut self, row: &KeyRow, table_path: &KeyPath, written: &Spanned<DeValue<'_>>) {
         match (written.get_ref(), row.value.inner_table()) {
             (DeValue::Table(inner), _) if inner.is_empty() => {
-                self.push_written(row, place, row.name, written);
+                self.push_written(row, table_path, row.name, written);
             }
             (DeValue::Table(inner), Some(known)) => {
-                self.visit_table(known, &place.inner_key(row.name), Some(inner));
+                self.visit_table(known, &table_path.inner_key(row.name), Some(inner));
             }
             (DeValue::Table(inner), None) => {
-                self.visit_pairs(row, &place.inner_key(row.name), inner)
+                self.visit_pairs(row, &table_path.inner_key(row.name), inner)
             }
-            _ => self.push_written(row, place, row.name, written),
+            _ => self.push_written(row, table_path, row.name, written),
         }
     }
 
-    fn visit_pairs(&mut self, row: &KeyRow, place: &KeyPath, table: &DeTable<'_>) {
+    fn visit_pairs(&mut self, row: &KeyRow, table_path: &KeyPath, table: &DeTable<'_>) {
         for (key, written) in table {
-            self.push_written(row, place, key.get_ref(), written);
+            self.push_written(row, table_path, key.get_ref(), written);
         }
     }
 
     fn push_written(
         &mut self,
         row: &KeyRow,
-        place: &KeyPath,
+        table_path: &KeyPath,
         key: &str,
         written: &Spanned<DeValue<'_>>,
     ) {
@@ -242,7 +242,7 @@ impl EntryWalk<'_> {
             value: Some(mask::mask_value(value, row.secrecy)),
             ..Entry::from(origin)
         };
-        self.push_entry(place, key, entry);
+        self.push_entry(table_path, key, entry);
     }
 
     fn list_variables(&self, row: &KeyRow, value: &Value) -> Vec<Variable> {
@@ -259,7 +259,7 @@ impl EntryWalk<'_> {
             .collect()
     }
 
-    fn push_default(&mut self, row: &KeyRow, place: &KeyPath) {
+    fn push_default(&mut self, row: &KeyRow, table_path: &KeyPath) {
         let value = match row.default {
             Fallback::Value(value) => Some(value()),
             Fallback::FromConfig(value, _) => Some(value(self.sources.config)),
@@ -269,28 +269,28 @@ impl EntryWalk<'_> {
             value,
             ..Entry::from(Origin::Default)
         };
-        self.push_entry(place, row.name, entry);
+        self.push_entry(table_path, row.name, entry);
     }
 
-    fn push_override(&mut self, place: &KeyPath, key: &str) -> bool {
-        let Some(Override { value, origin, .. }) = self.find_override(place, key) else {
+    fn push_override(&mut self, table_path: &KeyPath, key: &str) -> bool {
+        let Some(Override { value, origin, .. }) = self.find_override(table_path, key) else {
             return false;
         };
         let entry = Entry {
             value: Some(value.clone()),
             ..Entry::from(origin.clone())
         };
-        self.push_entry(place, key, entry);
+        self.push_entry(table_path, key, entry);
         true
     }
 
-    fn find_override(&self, place: &KeyPath, key: &str) -> Option<&Override> {
+    fn find_override(&self, table_path: &KeyPath, key: &str) -> Option<&Override> {
         let mut given = self.sources.overrides.iter();
-        given.find(|it| place.table == [it.key.0] && it.key.1 == key)
+        given.find(|it| table_path.table == [it.key.0] && it.key.1 == key)
     }
 
-    fn push_entry(&mut self, place: &KeyPath, key: &str, entry: Entry) {
-        let KeyPath { table, inside: key } = place.inner_key(key);
+    fn push_entry(&mut self, table_path: &KeyPath, key: &str, entry: Entry) {
+        let KeyPath { table, inside: key } = table_path.inner_key(key);
         self.entries.push(Entry {
             table,
             key,

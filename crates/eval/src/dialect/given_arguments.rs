@@ -44,8 +44,7 @@ impl GivenArguments {
     }
 
     /// Returns arguments that can be sent back. Endpoints reject a history whose arguments are not
-    /// an
-    /// object.
+    /// an object.
     pub(super) fn to_repeatable(&self) -> Value {
         match self {
             Self::Arguments(arguments) => Value::Object(arguments.clone()),

@@ -1,10 +1,9 @@
 //! The two formats for querying models: the request body, and parsing the answer.
 //!
 //! Requests contain nothing that some model of the family rejects, unless the caller asks for it:
-//! no
-//! temperature, no forced choice, no limit to a single call. The model's own messages are repeated
-//! verbatim, because some models need their own thoughts back unchanged. Only a call that cannot be
-//! repeated as it came is corrected.
+//! no temperature, no forced choice, no limit to a single call. The model's own messages are
+//! repeated verbatim, because some models need their own thoughts back unchanged. Only a call that
+//! cannot be repeated as it came is corrected.
 //!
 //! # Layout
 //! - this file: conversation and answer, in either format; `given_arguments`: the arguments of a
@@ -159,8 +158,7 @@ impl Dialect {
     }
 
     /// Returns the answer, or the fault in it. `earlier` is the number of the model's earlier
-    /// calls, so
-    /// that a call without an id gets a unique one.
+    /// calls, so that a call without an id gets a unique one.
     pub(crate) fn parse_answer(self, body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
         match self {
             Self::Anthropic => anthropic::parse_answer(body, earlier),
@@ -188,8 +186,7 @@ impl StopReason {
 
 impl ModelAnswer {
     /// Returns the usage of a conversation with this answer after `turns` others. One uncounted
-    /// answer
-    /// leaves the whole uncounted.
+    /// answer leaves the whole uncounted.
     pub(crate) fn total_usage(&self, turns: u32, before: Option<Usage>) -> Option<Usage> {
         match turns {
             0 => self.usage,

@@ -120,7 +120,7 @@ mod tests {
         check(&json!(7), &GivenArguments::Malformed("7".to_owned()));
     }
 
-    fn said(call: &Value) -> Value {
+    fn repeat_message(call: &Value) -> Value {
         let message = json!({ "content": null, "reasoning": "hm", "tool_calls": [call] });
         let body = json!({ "choices": [{ "message": message }] });
         parse_answer(&body, 0).unwrap().message
@@ -134,18 +134,18 @@ mod tests {
     #[test]
     fn messages_are_repeated_verbatim_except_for_calls_that_would_be_rejected() {
         let untouched = call("c1", "{\"word\": \"hi\"}");
-        let kept = said(&untouched);
+        let kept = repeat_message(&untouched);
         assert_eq!(
             (&kept["tool_calls"][0], &kept["reasoning"]),
             (&untouched, &json!("hm"))
         );
         assert_eq!(
-            said(&call("c1", "{\"word\":"))["tool_calls"][0],
+            repeat_message(&call("c1", "{\"word\":"))["tool_calls"][0],
             call("c1", "{}")
         );
         let loose = json!({ "function": { "name": "echo", "arguments": { "word": "hi" } } });
         assert_eq!(
-            said(&loose)["tool_calls"][0],
+            repeat_message(&loose)["tool_calls"][0],
             call("call_0", "{\"word\":\"hi\"}")
         );
     }

@@ -113,13 +113,13 @@ struct AnswerRow {
 
 /// Returns the answers of a model. Equal answers are rendered once.
 fn answer_rows(model: &ModelReport, prompt: &str) -> String {
-    let told = collect_answers(model, prompt);
-    let runs = told.iter().map(|it| it.times).sum();
-    let (rows, short) = (told.len(), escape_html(&model.short));
+    let answers = collect_answers(model, prompt);
+    let runs = answers.iter().map(|it| it.times).sum();
+    let (rows, short) = (answers.len(), escape_html(&model.short));
     let name = format!("<th scope=\"rowgroup\" rowspan=\"{rows}\">{short}</th>");
     // Only the first row has the name, which spans all of them.
     let names = std::iter::once(name.as_str()).chain(std::iter::repeat(""));
-    let rows = told.iter().zip(names);
+    let rows = answers.iter().zip(names);
     rows.map(|(it, name)| it.to_row(name, runs)).collect()
 }
 
@@ -128,21 +128,21 @@ fn collect_answers(model: &ModelReport, prompt: &str) -> Vec<AnswerRow> {
     let records = records.map(|it| (verdict_cell(it), story_cell(it)));
     let missing = model.unanswered.iter().filter(|it| it.prompt == prompt);
     let missing = missing.map(|it| (NO_ANSWER.to_owned(), escape_html(&it.why)));
-    let mut told = Vec::new();
+    let mut answers = Vec::new();
     for (verdict, story) in records.chain(missing) {
-        AnswerRow::add_answer(&mut told, verdict, story);
+        AnswerRow::add_answer(&mut answers, verdict, story);
     }
-    told
+    answers
 }
 
 const NO_ANSWER: &str = "<span class=\"bad\">no answer</span>";
 
 impl AnswerRow {
-    fn add_answer(told: &mut Vec<Self>, verdict: String, story: String) {
-        let mut known = told.iter_mut();
+    fn add_answer(answers: &mut Vec<Self>, verdict: String, story: String) {
+        let mut known = answers.iter_mut();
         match known.find(|it| it.verdict == verdict && it.story == story) {
             Some(same) => same.times += 1,
-            None => told.push(Self {
+            None => answers.push(Self {
                 verdict,
                 story,
                 times: 1,

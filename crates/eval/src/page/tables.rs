@@ -1,6 +1,5 @@
 //! Renders the figures of all models side by side, then by tool and by category, then comparisons
-//! of
-//! two models, and the scenarios.
+//! of two models, and the scenarios.
 
 use super::{
     count_noun, describe_chance, escape_html, format_interval, format_percent, format_thousands,

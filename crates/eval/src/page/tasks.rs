@@ -1,6 +1,5 @@
 //! Renders the tasks: the figures of every surface side by side, and each attempt with its calls
-//! and
-//! its faults.
+//! and its faults.
 
 use super::{count_noun, escape_html, format_thousands, tables};
 use crate::dialect::StopReason;

@@ -23,8 +23,7 @@ pub struct Comparison {
     pub first_better: Vec<String>,
     pub second_better: Vec<String>,
     /// The probability that a fair coin, tossed for each prompt on which the two differ, would fall
-    /// at
-    /// least as unevenly; `None` if they differ on none.
+    /// at least as unevenly; `None` if they differ on none.
     pub chance: Option<f64>,
 }
 

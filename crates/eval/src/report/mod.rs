@@ -2,8 +2,7 @@
 //!
 //! # Layout
 //! - this file: figures of all models; `model`: figures of one model on one surface; `rate`: a
-//!   share
-//!   and its interval
+//!   share and its interval
 //! - `tokens`: tokens that tools put into contexts and requests
 //! - `task`: figures of tasks
 //! - `group`: figures of a group of prompts; `compare`: two models, or two surfaces, on the same
@@ -65,8 +64,7 @@ pub struct EvalReport {
     /// Sorted by model, and for each model by surface.
     pub models: Vec<ModelReport>,
     /// Each model is compared with the first one on the same surface, then each surface with the
-    /// first
-    /// one of the same model.
+    /// first one of the same model.
     pub comparisons: Vec<Comparison>,
     pub scenarios: Vec<ScenarioResult>,
 }

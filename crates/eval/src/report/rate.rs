@@ -33,8 +33,7 @@ impl Rate {
     }
 
     /// Answers to the same prompt resemble each other, so a prompt counts once towards the
-    /// interval,
-    /// however often it was sent.
+    /// interval, however often it was sent.
     pub(super) fn new(count: usize, of: usize, prompts: usize) -> Self {
         let mean = count as f64 / of as f64;
         let (low, high) = wilson(mean, prompts as f64);

@@ -4,8 +4,7 @@
 //! - this file: the types of a suite
 //! - `task`: a task, which is judged by the state at its end
 //! - `read`, `read_task`: parsers of the file; `entry`: one object of it, whose errors name entry
-//!   and
-//!   field
+//!   and field
 
 mod entry;
 mod read;

@@ -21,8 +21,7 @@ pub struct SuiteTask {
     /// The checks of the servers' state when the model has ended.
     pub after: Vec<EndCheck>,
     /// The tools that must have been called successfully, by the model itself or by a program that
-    /// it
-    /// wrote.
+    /// it wrote.
     pub called: Vec<Expected>,
     /// The rules for the model's last text.
     pub answer: TextRule,

@@ -71,7 +71,7 @@ impl Keyring {
             working.join().expect("keyring access does not panic")
         });
         done.map_err(|error| Error::Keeper {
-            place: self.place(),
+            location: self.location(),
             source: Box::new(error),
         })
     }
@@ -105,7 +105,7 @@ impl KeyKeeper for Keyring {
         })
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         format!("the key `{SERVICE}` for `{}` in the keyring", self.account)
     }
 }

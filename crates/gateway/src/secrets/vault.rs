@@ -42,7 +42,7 @@ pub fn open_vault(location: KeyLocation, store: &Store) -> anyhow::Result<Vault>
 pub fn key_keeper(location: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
     match location {
         KeyLocation::File => Arc::new(store.key_file()),
-        KeyLocation::Keyring => Arc::new(Keyring::for_database(Path::new(store.place()))),
+        KeyLocation::Keyring => Arc::new(Keyring::for_database(Path::new(store.location()))),
         KeyLocation::Env => Arc::new(UnsetKeyVariable),
     }
 }
@@ -62,7 +62,7 @@ struct UnsetKeyVariable;
 impl KeyKeeper for UnsetKeyVariable {
     fn read(&self) -> Result<Option<VaultKey>, kitbag_store::Error> {
         Err(kitbag_store::Error::Keeper {
-            place: self.place(),
+            location: self.location(),
             source: Box::new(Self),
         })
     }
@@ -75,7 +75,7 @@ impl KeyKeeper for UnsetKeyVariable {
         self.read().map(drop)
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         format!("the variable {KEY_VARIABLE}")
     }
 }

@@ -101,8 +101,8 @@ async fn migrate_store(
         .context("cannot open the target store")?;
     let report = copy_with_progress(&from, &to, invocation).await?;
     move_secret_key(&from, &to, config).await?;
-    record_copy(&to, from.place()).await?;
-    let addresses = (from.place().to_owned(), to.place().to_owned());
+    record_copy(&to, from.location()).await?;
+    let addresses = (from.location().to_owned(), to.location().to_owned());
     from.close().await;
     to.close().await;
     show_report(&report, &addresses, invocation)?;
@@ -120,7 +120,7 @@ async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyho
         .await;
     drop(going_on);
     done?;
-    let key = key_keeper(config.secret_key, &store).place();
+    let key = key_keeper(config.secret_key, &store).location();
     store.close().await;
     let result = json!({ "file": file, "secret_key": key });
     invocation
@@ -148,8 +148,8 @@ async fn restore_backup(
         .await
         .context("cannot open the target store")?;
     let report = copy_with_progress(&backup, &to, invocation).await?;
-    record_copy(&to, backup.place()).await?;
-    let addresses = (backup.place().to_owned(), to.place().to_owned());
+    record_copy(&to, backup.location()).await?;
+    let addresses = (backup.location().to_owned(), to.location().to_owned());
     backup.close().await;
     to.close().await;
     show_report(&report, &addresses, invocation)

@@ -85,11 +85,11 @@ impl PromptAnswer {
 
 impl TokenUsage {
     fn to_json(self) -> Value {
-        let mut told = json!({ "input_tokens": self.input, "output_tokens": self.output });
+        let mut usage = json!({ "input_tokens": self.input, "output_tokens": self.output });
         if self.estimated {
-            told["estimated"] = json!(true);
+            usage["estimated"] = json!(true);
         }
-        told
+        usage
     }
 }
 

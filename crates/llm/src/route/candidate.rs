@@ -65,8 +65,7 @@ impl ModelCandidate {
     }
 
     /// Returns the arguments of the provider's action. The token limit is capped at the model's
-    /// maximum,
-    /// because providers reject a larger one.
+    /// maximum, because providers reject a larger one.
     pub fn arguments(&self, prompt: &ModelPrompt) -> Map<String, Value> {
         let most = self.row.as_ref().and_then(|row| row.max_output_tokens);
         let max_tokens = prompt.max_tokens;

@@ -1,10 +1,8 @@
 //! Chooses the model that answers a prompt, and parses its answer.
 //!
 //! `llm_invoke` names a tier, a provider or a model; `ai_invoke` follows the current routing table.
-//! The
-//! caller passes the models, prices and routes, which are dated data, and the day, the record of
-//! each
-//! model and the function that counts tokens.
+//! The caller passes the models, prices and routes, which are dated data, and the day, the record
+//! of each model and the function that counts tokens.
 //!
 //! # Layout
 //! - [`request`]: the arguments of both tools
@@ -101,8 +99,7 @@ pub fn choose_candidates(
 }
 
 /// Returns the tool files of the providers that a tool may ask: the ones in its argument
-/// `provider`, or
-/// all.
+/// `provider`, or all.
 pub fn tool_providers(tool: &ToolFile) -> Vec<&'static Arc<ToolFile>> {
     let named = tool.actions.iter().find_map(|action| {
         let properties = action.input.get("properties")?;

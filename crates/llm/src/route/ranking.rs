@@ -1,9 +1,8 @@
 //! The order in which the models of a route are asked.
 //!
 //! The table's first choice is asked first as long as most of its calls succeed. The others follow
-//! by
-//! the expected cost of an answer: the price of the prompt and of an average answer, divided by the
-//! success rate, because a failed call is often charged as well.
+//! by the expected cost of an answer: the price of the prompt and of an average answer, divided by
+//! the success rate, because a failed call is often charged as well.
 
 use kitbag_domain::NanoUsd;
 
@@ -47,8 +46,7 @@ enum RankClass {
 }
 
 /// Returns the models in the order to ask them, one per provider: a prompt is never sent to the
-/// same
-/// provider twice.
+/// same provider twice.
 pub(crate) fn rank_routes(
     routes: Vec<RouteCandidate>,
     prompt: &ModelPrompt,

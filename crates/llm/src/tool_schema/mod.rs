@@ -1,10 +1,8 @@
 //! Tool definitions in the form that the vendors' APIs accept.
 //!
 //! An MCP server may use any JSON Schema and a description of any length. The vendors' APIs reject
-//! a
-//! whole request for one unsupported definition, so every definition is rewritten before it is
-//! sent.
-//! The server's own schema still decides about the arguments.
+//! a whole request for one unsupported definition, so every definition is rewritten before it is
+//! sent. The server's own schema still decides about the arguments.
 //!
 //! # Layout
 //! - this file: a definition for a vendor, and each vendor's limits
@@ -119,8 +117,7 @@ fn is_valid_name(name: &str, beside_letters: &str) -> bool {
 }
 
 /// Returns at most this many characters, up to the end of a sentence if one ends in the second
-/// half, or
-/// else of a word.
+/// half, or else of a word.
 fn truncate_text(text: &str, most: usize) -> String {
     const MARK: char = '…';
     let Some((end, _)) = text.char_indices().nth(most) else {
@@ -165,8 +162,8 @@ mod tests {
     fn a_description_is_truncated_at_a_sentence_if_there_is_a_limit() {
         let sentence = "A sentence of some thirty letters. ";
         let long = sentence.repeat(60);
-        assert_eq!(described(Vendor::Anthropic, &long), long.trim());
-        let cut = described(Vendor::OpenAi, &long);
+        assert_eq!(limited_description(Vendor::Anthropic, &long), long.trim());
+        let cut = limited_description(Vendor::OpenAi, &long);
         assert!(
             cut.chars().count() <= 1024 && cut.ends_with("letters.…"),
             "{cut}"
@@ -175,7 +172,7 @@ mod tests {
         assert_eq!(words.chars().count(), 1024);
     }
 
-    fn described(vendor: Vendor, description: &str) -> String {
+    fn limited_description(vendor: Vendor, description: &str) -> String {
         let tool = vendor.tool("t", description, &json!({})).unwrap();
         let found = tool.pointer("/function/description");
         let found = found.or(tool.get("description")).unwrap();

@@ -1,11 +1,9 @@
 //! Converts any schema to one with a plain object at the top level.
 //!
 //! Vendors reject a choice between schemas at the top level, lists without an item type, and
-//! schemas
-//! that are not objects. The alternatives of a choice are merged into one object, and a sentence
-//! lists
-//! the requirements of each. Only the top level is rewritten like this; below it, vendors accept
-//! choices.
+//! schemas that are not objects. The alternatives of a choice are merged into one object, and a
+//! sentence lists the requirements of each. Only the top level is rewritten like this; below it,
+//! vendors accept choices.
 
 use serde_json::{Map, Value, json};
 
@@ -74,8 +72,7 @@ struct SchemaDefinitions<'a> {
 
 impl<'a> SchemaDefinitions<'a> {
     /// Returns the schema that a reference leads to; the schema itself if it is not a reference, or
-    /// a
-    /// dangling one.
+    /// a dangling one.
     fn follow_reference<'s>(&self, schema: &'s Value) -> &'s Value
     where
         'a: 's,

@@ -1,12 +1,10 @@
 //! The name of a Kitbag tool in a client's request.
 //!
 //! A client with several servers adds the server's name as a prefix of a tool's name, each client
-//! in its
-//! own form.
+//! in its own form.
 
 /// Returns Kitbag's name of a tool. `server` is the name of Kitbag in the clients' files, and
-/// `is_ours`
-/// recognises the names of Kitbag's tools.
+/// `is_ours` recognises the names of Kitbag's tools.
 pub fn strip_client_prefix<'a>(
     written: &'a str,
     server: &str,
@@ -24,8 +22,7 @@ struct NamePrefix {
 }
 
 /// Claude Code and Codex use the first; Gemini, Cursor and VS Code the second; Goose the third;
-/// opencode
-/// the fourth; the others are from agent frameworks. Longer separators come first.
+/// opencode the fourth; the others are from agent frameworks. Longer separators come first.
 const PREFIXES: [NamePrefix; 7] = [
     NamePrefix::new("mcp__", "__"),
     NamePrefix::new("mcp_", "_"),

@@ -7,8 +7,7 @@ use crate::trim::dialect::Utterance;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Dialogue<'a> {
     /// A hash of the beginning of the conversation, equal for all its requests. `None` if the
-    /// vendor stores
-    /// the beginning.
+    /// vendor stores the beginning.
     pub conversation: Option<u64>,
     /// The user's latest text. Results of tools do not count.
     pub words: String,

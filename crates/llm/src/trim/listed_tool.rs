@@ -10,8 +10,7 @@ pub struct ListedTool<'a> {
     /// The whole definition, as the client wrote it.
     pub text: &'a str,
     /// The name of a function that the client carries out; `None` for a tool of the vendor, such as
-    /// its web
-    /// search.
+    /// its web search.
     pub function: Option<String>,
     /// The description that the model reads.
     pub description: String,

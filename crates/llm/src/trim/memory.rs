@@ -1,8 +1,7 @@
 //! The tools that stay in the requests of a conversation.
 //!
 //! A vendor's cache only covers the part that equals the previous request, byte for byte. So a
-//! chosen
-//! set of tools stays, and grows when something new needs a tool.
+//! chosen set of tools stays, and grows when something new needs a tool.
 
 use std::collections::HashSet;
 
@@ -81,8 +80,7 @@ fn take_new<'d, T>(said: &'d [T], heard: &mut usize) -> &'d [T] {
 
 impl SelectedTools {
     /// Chooses at most `room` tools, or as many as are demanded, and stores them. As long as the
-    /// user's
-    /// request is unknown, all tools stay. If nothing is new, the same tools stay.
+    /// user's request is unknown, all tools stay. If nothing is new, the same tools stay.
     pub fn choose_tools(
         &mut self,
         needs: &ToolNeeds<'_>,

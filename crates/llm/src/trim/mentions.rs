@@ -17,8 +17,7 @@ impl<'a> Mentions<'a> {
     }
 
     /// Returns the tools that a text mentions, in order, once or more. The text is JSON as sent, so
-    /// line
-    /// breaks in it are escapes.
+    /// line breaks in it are escapes.
     pub fn in_text<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'a str> + 't {
         split_words(text).filter_map(|word| self.find_tool(word))
     }

@@ -1,8 +1,7 @@
 //! Parses requests to models in the vendors' formats, and trims their tools.
 //!
 //! A request stays the text that arrived. Parsing locates its tools, and trimming cuts some out, so
-//! that
-//! every other byte reaches the vendor as the client sent it.
+//! that every other byte reaches the vendor as the client sent it.
 //!
 //! # Layout
 //! - [`ModelApi`]: the APIs whose tools are trimmed

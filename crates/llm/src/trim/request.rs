@@ -25,8 +25,7 @@ pub struct ModelRequest<'a> {
 
 impl<'a> ModelRequest<'a> {
     /// Parses a request that offers tools. `None` if it offers none, or does not have the form of
-    /// the API:
-    /// then the vendor reports the error.
+    /// the API: then the vendor reports the error.
     pub fn parse(api: ModelApi, body: &'a str) -> Option<Self> {
         // A duplicate field is an error here, so such a request is not changed.
         let outline: RequestOutline<'a> = serde_json::from_str(body).ok()?;

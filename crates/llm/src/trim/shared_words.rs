@@ -1,6 +1,5 @@
 //! Ranks tools that are not Kitbag's by the words they share with a text. The index does not
-//! contain
-//! them, so words are the only evidence.
+//! contain them, so words are the only evidence.
 
 use std::collections::HashSet;
 

@@ -28,8 +28,7 @@ pub(crate) fn with_tools(
 }
 
 /// Returns the body without the field, because vendors reject an empty array of tools. `None` if
-/// the
-/// name of the field is written with escapes.
+/// the name of the field is written with escapes.
 fn without_tools(before: &str, after: &str) -> Option<String> {
     let before = before.trim_end().strip_suffix(':')?.trim_end();
     let before = before.strip_suffix("\"tools\"")?.trim_end();
@@ -41,10 +40,8 @@ fn without_tools(before: &str, after: &str) -> Option<String> {
 }
 
 /// A cache mark says that everything up to its tool should be cached. The mark of a removed tool
-/// moves
-/// to the last kept tool before it, so it still follows all kept tools that preceded it. There are
-/// never
-/// more marks than before, and their order stays.
+/// moves to the last kept tool before it, so it still follows all kept tools that preceded it.
+/// There are never more marks than before, and their order stays.
 fn join_kept(tools: &[ListedTool<'_>], is_kept: &[bool]) -> Vec<String> {
     let mut kept: Vec<(&ListedTool<'_>, Option<&RawValue>)> = Vec::new();
     for (tool, is_kept) in tools.iter().zip(is_kept) {

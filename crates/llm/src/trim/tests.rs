@@ -18,7 +18,7 @@ fn check(api: ModelApi, body: &Value, expect: &str) {
         .iter()
         .map(|tool| tool.function.as_deref().unwrap_or("-"));
     let dialogue = &request.dialogue;
-    let told = format!(
+    let summary = format!(
         "{} | {} | {} of {} | {}",
         functions.collect::<Vec<_>>().join(" "),
         dialogue.words,
@@ -26,7 +26,7 @@ fn check(api: ModelApi, body: &Value, expect: &str) {
         dialogue.calls.join(" "),
         request.demanded.join(" "),
     );
-    assert_eq!(told, expect);
+    assert_eq!(summary, expect);
 }
 
 #[test]

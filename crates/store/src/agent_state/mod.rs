@@ -1,9 +1,8 @@
 //! Values that agents of a tenant store between runs, by key.
 //!
 //! A value may expire: from then on it is hidden, and the tenant's next write removes the row.
-//! Every
-//! write gives its key a version that is unique in the tenant, so that a writer can require the
-//! version it read. The caller passes a tenant's limits.
+//! Every write gives its key a version that is unique in the tenant, so that a writer can require
+//! the version it read. The caller passes a tenant's limits.
 
 mod statements;
 
@@ -148,8 +147,7 @@ type VersionRow = (i64, i64);
 
 impl StateSums {
     /// Reads the totals, and locks out other writers of the tenant until the transaction ends.
-    /// Expired
-    /// rows are removed first.
+    /// Expired rows are removed first.
     async fn lock(
         transaction: &mut Transaction,
         tenant: &Tenant,

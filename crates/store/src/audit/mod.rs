@@ -27,7 +27,7 @@ use crate::engine::{Engine, statement, with_timeout};
 use crate::private_file::random_bytes;
 use crate::{Error, Store};
 
-/// A call, an inquiry or an event that is to become a row.
+/// A call, an inquiry or an event to be written as a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditRecord {
     Call(Observation),
@@ -39,7 +39,7 @@ pub enum AuditRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditRowId(pub(crate) i64);
 
-/// The end of a call whose row is there already.
+/// The end of a call whose row already exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallEnding {
     pub(crate) row: AuditRowId,
@@ -56,7 +56,7 @@ pub(crate) struct AuditBatch<'a> {
     pub(crate) ended: Vec<&'a CallEnding>,
 }
 
-/// Identifies a batch of one writer, so that the writer can find out whether it was written.
+/// Identifies a batch of one writer, so that the writer can check whether it was written.
 #[derive(Debug)]
 pub(crate) struct BatchMark {
     writer: String,
@@ -66,8 +66,8 @@ pub(crate) struct BatchMark {
 #[derive(Debug)]
 pub(crate) enum AuditWriteError {
     NotWritten(Error),
-    /// The commit was not answered: the batch is written or not. The rows of calls that have begun
-    /// are those that it would have.
+    /// The commit was not acknowledged, so the batch may or may not be written. `begun` has the rows
+    /// that it would have written.
     Doubtful {
         begun: Vec<AuditRowId>,
         error: Error,
@@ -114,7 +114,7 @@ impl Store {
     }
 
     /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
-    /// A writer that would try again marks its batch.
+    /// A writer that retries marks its batch.
     pub(crate) async fn write_batch(
         &self,
         batch: &AuditBatch<'_>,
@@ -126,7 +126,7 @@ impl Store {
         }
     }
 
-    /// Returns true if the batch of this mark is written. On SQLite no commit is in doubt.
+    /// Returns true if the batch with this mark is written. On SQLite no commit is in doubt.
     pub(crate) async fn is_written(&self, mark: &BatchMark) -> Result<bool, Error> {
         match &self.engine {
             Engine::Sqlite(_) => Ok(false),
@@ -136,13 +136,13 @@ impl Store {
         }
     }
 
-    /// Returns the hash that stands in the audit for the arguments of a call.
+    /// Returns the hash that represents the arguments of a call in the audit.
     pub fn hash_arguments(&self, text: &str) -> String {
         self.key_cache.pepper().hash_arguments(text)
     }
 
-    /// Removes up to `at_most` rows from before a moment, and returns how many it removed. Small
-    /// portions let calls be recorded in between.
+    /// Removes up to `at_most` rows from before a time, and returns their number. Small portions let
+    /// calls be recorded in between.
     pub async fn delete_audit_rows(&self, before: Timestamp, at_most: u32) -> Result<u64, Error> {
         statement!(&self.engine, delete(before, at_most))
     }
@@ -175,7 +175,7 @@ impl AuditRecord {
         }
     }
 
-    /// About how many bytes of memory it takes while it waits to be written.
+    /// Estimates its memory in bytes while it is queued.
     pub(crate) fn memory_size(&self) -> usize {
         let (name, texts, arguments) = match self {
             Self::Call(call) => (
@@ -226,7 +226,7 @@ pub(crate) mod tests {
         a_call_has_a_row_before_it_ends,
     );
 
-    pub(crate) fn seen(at: i64, tenant: &str, capability: &str) -> Observation {
+    pub(crate) fn new_observation(at: i64, tenant: &str, capability: &str) -> Observation {
         let (server, name) = capability.split_once('/').unwrap();
         Observation {
             at: Timestamp(at),
@@ -253,7 +253,7 @@ pub(crate) mod tests {
 
     async fn old_rows_are_removed_a_few_at_a_time(place: TestPlace) {
         let store = place.open().await;
-        let rows = (0..5).map(|at| seen(at, "acme", &format!("git/{at}")));
+        let rows = (0..5).map(|at| new_observation(at, "acme", &format!("git/{at}")));
         store.record_all(&records(rows)).await.unwrap();
         assert_eq!(store.delete_audit_rows(Timestamp(3), 2).await.unwrap(), 2);
         assert_eq!(store.read_audit(&EVERYTHING).await.unwrap().len(), 3);
@@ -264,7 +264,7 @@ pub(crate) mod tests {
 
     async fn more_rows_than_fit_one_statement_are_recorded_together(place: TestPlace) {
         let store = place.open().await;
-        let many = records((0..1000).map(|at| seen(at, "acme", "git/log")));
+        let many = records((0..1000).map(|at| new_observation(at, "acme", "git/log")));
         store.record_all(&many).await.unwrap();
         store.record_all(&[]).await.unwrap();
         assert_eq!(store.read_audit(&EVERYTHING).await.unwrap().len(), 1000);
@@ -274,7 +274,7 @@ pub(crate) mod tests {
         let store = place.open().await;
         let begun = Observation {
             outcome: Outcome::Unfinished,
-            ..seen(1, "acme", "git/push")
+            ..new_observation(1, "acme", "git/push")
         };
         let batch = AuditBatch {
             begun: vec![&begun],

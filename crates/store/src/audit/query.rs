@@ -91,7 +91,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::audit::tests::{EVERYTHING, records, seen};
+    use crate::audit::tests::{EVERYTHING, new_observation, records};
     use crate::test_store::{TestPlace, each_engine};
     use crate::{AuditRecord, AuditRowContent};
 
@@ -137,7 +137,7 @@ mod tests {
             .zip(Kind::ALL.into_iter().cycle())
             .enumerate()
             .map(|(number, (outcome, kind))| {
-                let mut call = seen(number as i64, "acme", "git/log");
+                let mut call = new_observation(number as i64, "acme", "git/log");
                 (call.outcome, call.capability.kind) = (outcome, kind);
                 call.client = (number % 2 == 0)
                     .then(|| ShortText::truncate("Claude '\"; DROP TABLE audit; --"));
@@ -210,7 +210,7 @@ mod tests {
         let inquiry = |kind| Inquiry {
             at: Timestamp(1),
             kind,
-            caller: seen(1, "acme", "git/log").caller,
+            caller: new_observation(1, "acme", "git/log").caller,
             client: Some(ShortText::truncate("claude")),
             origin: origin(),
             purpose: Purpose::Measurement,
@@ -292,10 +292,10 @@ mod tests {
     async fn the_newest_rows_come_first_and_a_query_narrows_them(place: TestPlace) {
         let store = place.open().await;
         let mut rows = records([
-            seen(3, "acme", "git/c"),
-            seen(1, "acme", "git/a"),
-            seen(2, "acme", "mail/b"),
-            seen(3, "local", "git/d"),
+            new_observation(3, "acme", "git/c"),
+            new_observation(1, "acme", "git/a"),
+            new_observation(2, "acme", "mail/b"),
+            new_observation(3, "local", "git/d"),
         ]);
         let AuditRecord::Call(last) = &mut rows[3] else {
             panic!("a call")
@@ -419,7 +419,7 @@ mod tests {
         let store = place.open().await;
         store
             .record_all(&records(
-                (0..5).map(|at| seen(at / 2, "acme", &format!("git/{at}"))),
+                (0..5).map(|at| new_observation(at / 2, "acme", &format!("git/{at}"))),
             ))
             .await
             .unwrap();
@@ -442,15 +442,15 @@ mod tests {
         // The clock may go back; the order of writing decides which rows are new.
         store
             .record_all(&records([
-                seen(0, "acme", "git/late"),
-                seen(9, "acme", "git/later"),
+                new_observation(0, "acme", "git/late"),
+                new_observation(9, "acme", "git/later"),
             ]))
             .await
             .unwrap();
-        let news = AuditQuery {
+        let newer = AuditQuery {
             page: AuditPage::WrittenAfter { id },
             ..EVERYTHING
         };
-        check(&store, news, "late later").await;
+        check(&store, newer, "late later").await;
     }
 }

@@ -1,6 +1,5 @@
 //! The queue of audit rows to be written. It is limited by number, by bytes and per tenant, and
-//! keeps
-//! rows until they are written.
+//! keeps rows until they are written.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -49,7 +48,7 @@ pub(crate) struct AuditQueue {
     limits: QueueLimits,
     state: Mutex<QueueState>,
     /// Notified when there is something to write, or when the queue was closed.
-    news: Notify,
+    work_available: Notify,
     /// Notified when a caller waits for the next write.
     urgent: Notify,
     /// Every entry with a smaller number is written or dropped.
@@ -81,7 +80,7 @@ impl AuditQueue {
         Self {
             limits,
             state: Mutex::default(),
-            news: Notify::new(),
+            work_available: Notify::new(),
             urgent: Notify::new(),
             settled: watch::Sender::new(0),
             lost: AtomicU64::new(0),
@@ -94,7 +93,7 @@ impl AuditQueue {
     pub(crate) fn put(&self, write: QueuedWrite) -> Result<(), QueueRefusal> {
         let urgent = matches!(write, QueuedWrite::Begin { .. });
         self.try_add(write)?;
-        self.news.notify_one();
+        self.work_available.notify_one();
         if urgent {
             self.urgent.notify_one();
         }
@@ -119,7 +118,7 @@ impl AuditQueue {
             if let Some(has_work) = lock(&self.state).has_work() {
                 return has_work;
             }
-            self.news.notified().await;
+            self.work_available.notified().await;
         }
     }
 
@@ -192,7 +191,7 @@ impl AuditQueue {
     pub(crate) fn close(&self) {
         let end = Instant::now() + self.limits.patience;
         lock(&self.state).give_up_at.get_or_insert(end);
-        self.news.notify_one();
+        self.work_available.notify_one();
         self.urgent.notify_one();
     }
 

@@ -3,8 +3,7 @@
 //!
 //! Requests put their records into a bounded queue and continue; a task writes them in batches
 //! (`writer`). A batch that cannot be written, because the disk is full or the database
-//! unreachable,
-//! is retried until it can be.
+//! unreachable, is retried until it can be.
 //!
 //! If the audit is required, a call begins with its row: [`AuditSink::begin_call`] returns when the
 //! row is on disk. All calls that wait at the same time share one sync.
@@ -56,8 +55,7 @@ impl Store {
 
 impl AuditSink {
     /// Never waits: if the queue is full, or after [`AuditSink::shutdown`], the observation is
-    /// lost,
-    /// which is counted and logged.
+    /// lost, which is counted and logged.
     pub fn record_call(&self, observation: Observation) {
         self.put(QueuedWrite::Record(AuditRecord::Call(observation)));
     }
@@ -113,8 +111,7 @@ impl AuditSink {
     }
 
     /// Closes the queue for all clones. Resolves when everything recorded before has been written,
-    /// or
-    /// was dropped because it could not be written for some seconds.
+    /// or was dropped because it could not be written for some seconds.
     pub async fn shutdown(&self) {
         self.producer.0.close();
         self.producer.0.wait_until_settled().await;
@@ -176,7 +173,7 @@ const FAILING_PATIENCE: Duration = Duration::from_secs(2);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::tests::{EVERYTHING, seen};
+    use crate::audit::tests::{EVERYTHING, new_observation};
     use crate::engine::Engine;
     use crate::test_store::{TestPlace, each_engine, execute};
 
@@ -193,7 +190,7 @@ mod tests {
         the_row_of_a_caller_that_left_before_its_call_began_is_marked,
     );
 
-    async fn written(store: &Store) -> usize {
+    async fn count_written_rows(store: &Store) -> usize {
         store.read_audit(&EVERYTHING).await.unwrap().len()
     }
 
@@ -243,12 +240,19 @@ mod tests {
         let store = place.open().await;
         let sink = store.start_audit_sink();
         for at in 0..3000 {
-            sink.clone().record_call(seen(at, "acme", "git/log"));
+            sink.clone()
+                .record_call(new_observation(at, "acme", "git/log"));
         }
         sink.flush().await;
-        assert_eq!((written(&store).await, sink.lost_count()), (3000, 0));
+        assert_eq!(
+            (count_written_rows(&store).await, sink.lost_count()),
+            (3000, 0)
+        );
         sink.flush().await;
-        assert_eq!((written(&store).await, sink.queued_count()), (3000, 0));
+        assert_eq!(
+            (count_written_rows(&store).await, sink.queued_count()),
+            (3000, 0)
+        );
     }
 
     // The runtime has one thread, so that the writing task cannot run between two observations.
@@ -256,24 +260,24 @@ mod tests {
         let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         for (at, tenant) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
-            sink.record_call(seen(at as i64, tenant, "git/log"));
+            sink.record_call(new_observation(at as i64, tenant, "git/log"));
         }
         assert_eq!(sink.lost_count(), 2);
         sink.flush().await;
-        assert_eq!(written(&store).await, 4);
+        assert_eq!(count_written_rows(&store).await, 4);
     }
 
     async fn one_tenant_cannot_fill_the_queue_for_the_others(place: TestPlace) {
         let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         for at in 0..100 {
-            sink.record_call(seen(at, "low", "git/log"));
+            sink.record_call(new_observation(at, "low", "git/log"));
         }
         assert_eq!(sink.lost_count(), 98);
-        sink.record_call(seen(1, "high", "git/log"));
+        sink.record_call(new_observation(1, "high", "git/log"));
         assert_eq!(sink.lost_count(), 98);
         sink.flush().await;
-        sink.record_call(seen(1, "low", "git/log"));
+        sink.record_call(new_observation(1, "low", "git/log"));
         assert_eq!(sink.lost_count(), 98, "what is written counts no more");
     }
 
@@ -288,7 +292,11 @@ mod tests {
             },
         );
         for at in 0..1000 {
-            sink.record_call(seen(at, "acme", &format!("git/{}", "x".repeat(200))));
+            sink.record_call(new_observation(
+                at,
+                "acme",
+                &format!("git/{}", "x".repeat(200)),
+            ));
         }
         assert!(
             (1..40).contains(&sink.queued_count()),
@@ -301,14 +309,17 @@ mod tests {
     async fn a_shutdown_writes_queued_records_and_accepts_no_more(place: TestPlace) {
         let store = place.open().await;
         let sink = store.start_audit_sink();
-        sink.record_call(seen(1, "acme", "git/log"));
+        sink.record_call(new_observation(1, "acme", "git/log"));
         sink.shutdown().await;
-        sink.record_call(seen(2, "acme", "git/log"));
+        sink.record_call(new_observation(2, "acme", "git/log"));
         sink.flush().await;
         sink.shutdown().await;
-        assert_eq!((written(&store).await, sink.lost_count()), (1, 1));
         assert_eq!(
-            sink.begin_call(seen(1, "acme", "git/log")).await,
+            (count_written_rows(&store).await, sink.lost_count()),
+            (1, 1)
+        );
+        assert_eq!(
+            sink.begin_call(new_observation(1, "acme", "git/log")).await,
             Err(AuditBeginError::Closing)
         );
     }
@@ -317,7 +328,7 @@ mod tests {
         let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         store.close().await;
-        sink.record_call(seen(1, "acme", "git/log"));
+        sink.record_call(new_observation(1, "acme", "git/log"));
         sink.shutdown().await;
         assert_eq!(sink.lost_count(), 1);
     }
@@ -327,16 +338,20 @@ mod tests {
         let sink = store.start_audit_sink();
         close_table(&store).await;
         for at in 0..50 {
-            sink.record_call(seen(at, "acme", "git/log"));
+            sink.record_call(new_observation(at, "acme", "git/log"));
         }
         while !sink.is_failing() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert_eq!(written(&store).await, 0);
+        assert_eq!(count_written_rows(&store).await, 0);
         open_table(&store).await;
         sink.flush().await;
         assert_eq!(
-            (written(&store).await, sink.lost_count(), sink.is_failing()),
+            (
+                count_written_rows(&store).await,
+                sink.lost_count(),
+                sink.is_failing()
+            ),
             (50, 0, false)
         );
     }
@@ -344,7 +359,10 @@ mod tests {
     async fn a_call_begins_only_after_its_row_is_written(place: TestPlace) {
         let store = place.open().await;
         let sink = store.start_audit_sink();
-        let row = sink.begin_call(seen(1, "acme", "git/push")).await.unwrap();
+        let row = sink
+            .begin_call(new_observation(1, "acme", "git/push"))
+            .await
+            .unwrap();
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished]);
         sink.end_call(
             row,
@@ -357,11 +375,14 @@ mod tests {
 
         close_table(&store).await;
         assert_eq!(
-            sink.begin_call(seen(2, "acme", "git/push")).await,
+            sink.begin_call(new_observation(2, "acme", "git/push"))
+                .await,
             Err(AuditBeginError::NotWritten)
         );
         open_table(&store).await;
-        sink.begin_call(seen(3, "acme", "git/push")).await.unwrap();
+        sink.begin_call(new_observation(3, "acme", "git/push"))
+            .await
+            .unwrap();
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished, Outcome::Ok]);
     }
 
@@ -373,23 +394,24 @@ mod tests {
         close_table(&store).await;
         // More than one batch.
         for at in 0..3000 {
-            sink.record_call(seen(at, "acme", "git/log"));
+            sink.record_call(new_observation(at, "acme", "git/log"));
         }
         assert_eq!(
-            sink.begin_call(seen(3000, "acme", "git/push")).await,
+            sink.begin_call(new_observation(3000, "acme", "git/push"))
+                .await,
             Err(AuditBeginError::NotWritten)
         );
         open_table(&store).await;
-        sink.begin_call(seen(3001, "acme", "git/push"))
+        sink.begin_call(new_observation(3001, "acme", "git/push"))
             .await
             .unwrap();
-        assert_eq!(written(&store).await, 3001);
+        assert_eq!(count_written_rows(&store).await, 3001);
     }
 
     async fn the_row_of_a_caller_that_left_before_its_call_began_is_marked(place: TestPlace) {
         let store = place.open().await;
         let sink = store.start_audit_sink();
-        let beginning = sink.begin_call(seen(1, "acme", "git/push"));
+        let beginning = sink.begin_call(new_observation(1, "acme", "git/push"));
         // Polled once, so that it waits in the queue, and dropped.
         tokio::select! {
             biased;

@@ -154,7 +154,7 @@ mod tests {
     use kitbag_domain::{Kind, Observation, Purpose};
 
     use super::*;
-    use crate::audit::tests::{records, seen};
+    use crate::audit::tests::{new_observation, records};
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(only_calls_of_tools_in_the_span_count_and_only_outcomes_that_the_tool_caused,);
@@ -163,8 +163,8 @@ mod tests {
         place: TestPlace,
     ) {
         let store = place.open().await;
-        let log = || seen(100, "acme", "git/log");
-        let before = vec![seen(100, "acme", "git/log")];
+        let log = || new_observation(100, "acme", "git/log");
+        let before = vec![new_observation(100, "acme", "git/log")];
         store.record_all(&records(before)).await.unwrap();
         let after = store.newest_audit_row_id().await.unwrap();
         let mut rows: Vec<_> = Outcome::ALL
@@ -176,12 +176,15 @@ mod tests {
                 call
             })
             .collect();
-        rows.extend([seen(99, "acme", "git/log"), seen(200, "acme", "git/log")]);
+        rows.extend([
+            new_observation(99, "acme", "git/log"),
+            new_observation(200, "acme", "git/log"),
+        ]);
         let mut prompt = log();
         prompt.capability.kind = Kind::Prompt;
         let denied = Observation {
             outcome: Outcome::Denied,
-            ..seen(100, "acme", "git/push")
+            ..new_observation(100, "acme", "git/push")
         };
         let measured = Observation {
             purpose: Purpose::Measurement,

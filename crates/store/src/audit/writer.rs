@@ -72,8 +72,7 @@ impl AuditWriter {
     }
 
     /// Checks whether the batch was written before continuing: writing it again might duplicate it,
-    /// and
-    /// skipping it might lose it.
+    /// and skipping it might lose it.
     async fn resolve_doubtful_batch(
         &mut self,
         entries: Vec<QueueEntry>,

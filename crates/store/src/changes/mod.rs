@@ -47,7 +47,7 @@ enum WatchedTable {
 /// Follows the tables from the first request until the last handle to the store is dropped or the
 /// store is closed.
 pub(crate) struct ChangeFeed {
-    news: Arc<ChangeState>,
+    state: Arc<ChangeState>,
     task: OnceLock<AbortHandle>,
 }
 
@@ -64,14 +64,14 @@ impl Store {
     /// SQLite. Requires a Tokio runtime.
     pub fn watch_changes(&self) -> watch::Receiver<ChangeCounts> {
         self.feed.start(&self.engine);
-        self.feed.news.counts.subscribe()
+        self.feed.state.counts.subscribe()
     }
 }
 
 impl ChangeFeed {
     pub(crate) fn new() -> Self {
         Self {
-            news: Arc::new(ChangeState {
+            state: Arc::new(ChangeState {
                 counts: watch::Sender::default(),
                 heard_at: Mutex::default(),
             }),
@@ -80,33 +80,34 @@ impl ChangeFeed {
     }
 
     pub(crate) fn start(&self, engine: &Engine) {
-        self.task.get_or_init(|| spawn_follower(engine, &self.news));
+        self.task
+            .get_or_init(|| spawn_follower(engine, &self.state));
     }
 
     pub(crate) fn stop(&self) {
         if let Some(task) = self.task.get() {
             task.abort();
         }
-        *lock(&self.news.heard_at) = None;
+        *lock(&self.state.heard_at) = None;
     }
 
     /// The number of received changes of keys.
     pub(crate) fn key_change_count(&self) -> u64 {
-        self.news.counts.borrow().keys
+        self.state.counts.borrow().keys
     }
 
     /// Returns true if every change has been received that is older than this.
     pub(crate) fn is_current(&self, within: Duration) -> bool {
-        let heard_at = *lock(&self.news.heard_at);
+        let heard_at = *lock(&self.state.heard_at);
         heard_at.is_some_and(|at| at.elapsed() < within)
     }
 }
 
-fn spawn_follower(engine: &Engine, news: &Arc<ChangeState>) -> AbortHandle {
-    let news = news.clone();
+fn spawn_follower(engine: &Engine, state: &Arc<ChangeState>) -> AbortHandle {
+    let state = state.clone();
     let task = match engine.clone() {
-        Engine::Sqlite(sqlite) => tokio::spawn(sqlite::follow_changes(sqlite, news)),
-        Engine::Postgres(postgres) => tokio::spawn(postgres::follow_changes(postgres, news)),
+        Engine::Sqlite(sqlite) => tokio::spawn(sqlite::follow_changes(sqlite, state)),
+        Engine::Postgres(postgres) => tokio::spawn(postgres::follow_changes(postgres, state)),
     };
     task.abort_handle()
 }
@@ -204,13 +205,13 @@ mod tests {
         let before = *here.watch_changes().borrow();
         let order = KeyOrder::user(Tenant::local());
         let key = elsewhere.create_key(&order, Timestamp(1)).await.unwrap();
-        let after = heard(&here, |it| it.keys > before.keys).await;
+        let after = wait_for_change(&here, |it| it.keys > before.keys).await;
         assert_eq!(
             (after.secrets, after.logins),
             (before.secrets, before.logins)
         );
         elsewhere.revoke_key(&key.id, Timestamp(2)).await.unwrap();
-        heard(&here, |it| it.keys > after.keys).await;
+        wait_for_change(&here, |it| it.keys > after.keys).await;
 
         let (vault, secret) = (elsewhere.vault(None), Secret::new("1"));
         let name = "token".parse().unwrap();
@@ -218,13 +219,13 @@ mod tests {
             .put_secret(&name, &secret, Timestamp(1))
             .await
             .unwrap();
-        heard(&here, |it| it.secrets > before.secrets).await;
+        wait_for_change(&here, |it| it.secrets > before.secrets).await;
         let server = "docs".parse().unwrap();
         vault
             .put_login(&server, &secret, Timestamp(1))
             .await
             .unwrap();
-        heard(&here, |it| it.logins > before.logins).await;
+        wait_for_change(&here, |it| it.logins > before.logins).await;
         let mut template = StoredTemplate {
             tenant: Tenant::local(),
             id: "1".to_owned(),
@@ -236,7 +237,7 @@ mod tests {
             template.revision = revision;
             let known = here.watch_changes().borrow().learned_templates;
             assert!(elsewhere.put_learned_template(&template).await.unwrap());
-            heard(&here, |it| it.learned_templates > known).await;
+            wait_for_change(&here, |it| it.learned_templates > known).await;
         }
         let known = here.watch_changes().borrow().priors;
         let run = PriorsRun {
@@ -244,10 +245,13 @@ mod tests {
             counted_at: Timestamp(1),
         };
         elsewhere.replace_priors("tools", run, &[]).await.unwrap();
-        heard(&here, |it| it.priors > known).await;
+        wait_for_change(&here, |it| it.priors > known).await;
     }
 
-    async fn heard(store: &Store, wanted: impl Fn(&ChangeCounts) -> bool) -> ChangeCounts {
+    async fn wait_for_change(
+        store: &Store,
+        wanted: impl Fn(&ChangeCounts) -> bool,
+    ) -> ChangeCounts {
         let mut changes = store.watch_changes();
         let waiting = changes.wait_for(|counts| wanted(counts));
         let found = tokio::time::timeout(Duration::from_secs(5), waiting).await;

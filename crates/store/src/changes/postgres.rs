@@ -2,8 +2,7 @@
 //!
 //! A dead connection that was not closed brings no notifications and looks no different, so it is
 //! pinged regularly. While it does not answer, nothing counts as received, and readers of the keys
-//! go
-//! back to the table.
+//! go back to the table.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +25,7 @@ const LAST_RETRY: Duration = Duration::from_secs(5);
 
 const LISTEN: &str = "listen for changes";
 
-pub(super) async fn follow_changes(postgres: Postgres, news: Arc<ChangeState>) {
+pub(super) async fn follow_changes(postgres: Postgres, state: Arc<ChangeState>) {
     let mut hearing = ConnectionLog::default();
     let mut retry = FIRST_RETRY;
     loop {
@@ -35,7 +34,7 @@ pub(super) async fn follow_changes(postgres: Postgres, news: Arc<ChangeState>) {
             Ok(listener) => {
                 retry = FIRST_RETRY;
                 hearing.log_success();
-                listen_until_error(listener, &news).await
+                listen_until_error(listener, &state).await
             }
             Err(error) => error,
         };
@@ -67,30 +66,30 @@ impl ConnectionLog {
 }
 
 /// Listens until the connection fails.
-async fn listen_until_error(mut listener: PgListener, news: &ChangeState) -> Error {
+async fn listen_until_error(mut listener: PgListener, state: &ChangeState) -> Error {
     // Earlier changes were not received.
-    news.count_all_changes();
+    state.count_all_changes();
     loop {
-        if let Err(error) = check_and_receive(&mut listener, news).await {
+        if let Err(error) = check_and_receive(&mut listener, state).await {
             return error;
         }
     }
 }
 
 /// Checks that the connection works, and waits a little for the next change.
-async fn check_and_receive(listener: &mut PgListener, news: &ChangeState) -> Result<(), Error> {
+async fn check_and_receive(listener: &mut PgListener, state: &ChangeState) -> Result<(), Error> {
     let asked_at = Instant::now();
     with_timeout(ANSWER_WITHIN, ping(listener)).await?;
     while let Some(notification) = listener.next_buffered() {
-        count_notification(news, notification.payload());
+        count_notification(state, notification.payload());
     }
-    news.set_current_at(asked_at);
+    state.set_current_at(asked_at);
     let next = tokio::time::timeout(ASK_EVERY, listener.try_recv()).await;
     let Ok(next) = next else { return Ok(()) };
     let notification = next
         .map_err(store_error(LISTEN))?
         .ok_or_else(closed_error)?;
-    count_notification(news, notification.payload());
+    count_notification(state, notification.payload());
     Ok(())
 }
 
@@ -120,9 +119,9 @@ async fn ping(listener: &mut PgListener) -> Result<(), Error> {
     answer.map(drop).map_err(store_error(LISTEN))
 }
 
-fn count_notification(news: &ChangeState, table: &str) {
+fn count_notification(state: &ChangeState, table: &str) {
     if let Some(table) = WatchedTable::from_table_name(table) {
-        news.count_change(table);
+        state.count_change(table);
     }
 }
 

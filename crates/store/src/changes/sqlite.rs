@@ -10,7 +10,7 @@ use crate::engine::sqlite::Sqlite;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-pub(super) async fn follow_changes(sqlite: Sqlite, news: Arc<ChangeState>) {
+pub(super) async fn follow_changes(sqlite: Sqlite, state: Arc<ChangeState>) {
     let mut known = read_counts(&sqlite).await.unwrap_or_default();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -22,7 +22,7 @@ pub(super) async fn follow_changes(sqlite: Sqlite, news: Arc<ChangeState>) {
             if known.get(table) != Some(count)
                 && let Some(table) = WatchedTable::from_table_name(table)
             {
-                news.count_change(table);
+                state.count_change(table);
             }
         }
         known = counts;

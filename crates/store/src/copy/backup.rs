@@ -18,8 +18,7 @@ const ACTION: &str = "write a backup";
 
 impl Store {
     /// Writes everything into a new file, which only its owner can read. It contains the pepper of
-    /// the
-    /// keys, but not the key of the secrets.
+    /// the keys, but not the key of the secrets.
     pub async fn back_up(
         &self,
         path: &Path,

@@ -3,8 +3,7 @@
 //!
 //! Everything is read from one snapshot of the source, so it may stay in use. The tables are copied
 //! one after another in pages, in key order. An interrupted copy continues after the last copied
-//! row.
-//! At the end the rows of both sides are counted.
+//! row. At the end the rows of both sides are counted.
 //!
 //! The key of the secrets is in no store, so no copy contains it.
 //!
@@ -63,7 +62,7 @@ async fn copy_engine_data(
     pepper: &Pepper,
     progress: impl FnMut(CopyProgress),
 ) -> Result<CopyReport, Error> {
-    let alone = PreparationGuard::take_for_purpose(address, "copy").await?;
+    let alone = PreparationGuard::acquire_for_purpose(address, "copy").await?;
     let resumed = begin_copy(from, to, address).await?;
     let mut copy = RunningCopy {
         from: Snapshot::begin(from).await?,
@@ -89,7 +88,7 @@ async fn begin_copy(from: &Engine, to: &Engine, address: &StoreAddress) -> Resul
     }
     if !is_empty(to).await? {
         return Err(Error::CopyTarget {
-            place: address.to_string(),
+            location: address.to_string(),
         });
     }
     const ACTION: &str = "begin a copy";

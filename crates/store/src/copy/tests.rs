@@ -8,7 +8,7 @@ use kitbag_domain::{
 };
 
 use super::copy_store;
-use crate::audit::tests::{EVERYTHING, records, seen};
+use crate::audit::tests::{EVERYTHING, new_observation, records};
 use crate::test_store::{TestPlace, each_engine, execute};
 use crate::{
     ApprovedDefinition, ContextVector, Error, FactFilter, FactImport, FeedbackLimits,
@@ -183,7 +183,7 @@ fn lesson() -> NewLesson {
 
 /// The call of this number; every second one belongs to a run of code.
 fn row(number: usize) -> Observation {
-    let mut call = seen(number as i64, "acme", &format!("git/{number}"));
+    let mut call = new_observation(number as i64, "acme", &format!("git/{number}"));
     call.origin.run = (number % 2 == 1).then(|| ShortText::truncate("5ea7"));
     call.cost.tokens = number.is_multiple_of(2).then_some(12);
     call.cost.price = number.is_multiple_of(3).then_some(NanoUsd(5));
@@ -257,7 +257,7 @@ async fn everything_arrives_in_either_engine(place: TestPlace) {
             wanted,
             "also after a restart"
         );
-        to.record_all(&records([seen(1, "acme", "git/next")]))
+        to.record_all(&records([new_observation(1, "acme", "git/next")]))
             .await
             .unwrap();
         assert_eq!(to.newest_audit_row_id().await.unwrap(), ROWS as i64 + 1);
@@ -339,7 +339,7 @@ async fn a_store_in_use_is_copied_from_one_snapshot() {
         let from = from.clone();
         async move {
             for at in 0.. {
-                let mut row = seen(at, "acme", "git/busy");
+                let mut row = new_observation(at, "acme", "git/busy");
                 row.outcome = Outcome::ToolError;
                 from.record_all(&records([row])).await.unwrap();
                 tokio::time::sleep(Duration::from_millis(1)).await;

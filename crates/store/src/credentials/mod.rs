@@ -19,8 +19,7 @@ use crate::{Error, skip_unreadable, unreadable};
 
 impl Vault {
     /// Sets some fields of a credential and removes others; the rest stays. A credential without
-    /// fields
-    /// is deleted. Returns the resulting fields.
+    /// fields is deleted. Returns the resulting fields.
     pub async fn change_credential(
         &self,
         key: &CredentialKey,
@@ -28,7 +27,7 @@ impl Vault {
         at: Timestamp,
     ) -> Result<CredentialFields, Error> {
         // A token renewal and an operator who sets a field may coincide.
-        let _alone = StoreLock::take(self.address(), "credentials.lock", "credentials").await?;
+        let _alone = StoreLock::acquire(self.address(), "credentials.lock", "credentials").await?;
         let mut fields = self.open_credential_key(key).await?.unwrap_or_default();
         change.apply(&mut fields);
         self.put_credential(key, &fields, at).await?;
@@ -44,8 +43,11 @@ impl Vault {
         if fields.is_empty() {
             return self.remove_credential(key).await.map(drop);
         }
-        let (place, text) = (key.sealed_name(), Secret::new(fields.to_json()));
-        let sealed = self.key_for_writing(&place).await?.seal(&place, &text);
+        let (sealed_name, text) = (key.sealed_name(), Secret::new(fields.to_json()));
+        let sealed = self
+            .key_for_writing(&sealed_name)
+            .await?
+            .seal(&sealed_name, &text);
         statements::put_credential(&self.engine, key, &fields.names(), &sealed, at).await
     }
 

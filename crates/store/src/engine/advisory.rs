@@ -14,23 +14,21 @@ use crate::address::{PostgresAddress, SchemaName};
 use crate::{Error, store_error};
 
 /// How long one gateway waits for another that holds the lock. Migrations and logins at slow
-/// servers
-/// take less time.
+/// servers take less time.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// The delay between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// A lock with its own connection, outside the pool: it is released when the connection closes,
-/// even
-/// if the process dies.
+/// even if the process dies.
 pub(crate) struct AdvisoryLock {
     connection: PgConnection,
 }
 
 impl AdvisoryLock {
     /// Waits for the lock of that name.
-    pub(crate) async fn take(address: &PostgresAddress, name: &str) -> Result<Self, Error> {
+    pub(crate) async fn acquire(address: &PostgresAddress, name: &str) -> Result<Self, Error> {
         let patience = LONGEST_WAIT + address.limits.connect;
         with_timeout(patience, take_lock(address, name)).await
     }
@@ -74,7 +72,7 @@ async fn connect_with_retry(
         };
         if !is_transient(&error) || Instant::now() + RETRY >= deadline {
             return Err(Error::Unreachable {
-                place: address.to_string(),
+                location: address.to_string(),
                 source: Box::new(error),
             });
         }

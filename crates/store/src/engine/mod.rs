@@ -1,8 +1,7 @@
 //! The two engines of a store, and how a statement reaches the one in use.
 //!
 //! A table whose statements differ has a file `sqlite.rs` and a file `postgres.rs` with functions
-//! of
-//! the same names. The macro `statement!` calls the right one.
+//! of the same names. The macro `statement!` calls the right one.
 
 pub(crate) mod advisory;
 pub(crate) mod postgres;
@@ -34,8 +33,7 @@ pub(crate) type PreparationGuard = ByEngine<sqlite::PreparationLock, advisory::A
 const PREPARE: &str = "prepare";
 
 /// Calls the function of this name from the module's `sqlite.rs` or `postgres.rs`, on the engine or
-/// on
-/// a transaction.
+/// on a transaction.
 macro_rules! statement {
     ($on:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $on {
@@ -50,8 +48,7 @@ macro_rules! statement {
 pub(crate) use statement;
 
 /// Stops waiting for a connected server that does not answer, for example because its machine
-/// hangs.
-/// The server's own timeout does not help then.
+/// hangs. The server's own timeout does not help then.
 pub(crate) async fn with_timeout<T>(
     patience: Duration,
     asked: impl Future<Output = Result<T, Error>>,
@@ -62,22 +59,22 @@ pub(crate) async fn with_timeout<T>(
 }
 
 impl PreparationGuard {
-    pub(crate) async fn take(address: &StoreAddress) -> Result<Self, Error> {
-        Self::take_for_purpose(address, PREPARE).await
+    pub(crate) async fn acquire(address: &StoreAddress) -> Result<Self, Error> {
+        Self::acquire_for_purpose(address, PREPARE).await
     }
 
     /// Takes the lock for one purpose. A file has one lock for all purposes.
-    pub(crate) async fn take_for_purpose(
+    pub(crate) async fn acquire_for_purpose(
         address: &StoreAddress,
         purpose: &str,
     ) -> Result<Self, Error> {
         match address {
             StoreAddress::Sqlite(path) => {
-                let taken = sqlite::PreparationLock::take(path).await?;
+                let taken = sqlite::PreparationLock::acquire(path).await?;
                 Ok(Self::Sqlite(taken))
             }
             StoreAddress::Postgres(address) => {
-                let taken = advisory::AdvisoryLock::take(address, purpose).await?;
+                let taken = advisory::AdvisoryLock::acquire(address, purpose).await?;
                 Ok(Self::Postgres(taken))
             }
         }
@@ -98,12 +95,12 @@ impl Engine {
     ) -> Result<(Self, PreparationGuard), Error> {
         match address {
             StoreAddress::Sqlite(path) => {
-                let alone = sqlite::PreparationLock::take(path).await?;
+                let alone = sqlite::PreparationLock::acquire(path).await?;
                 let engine = sqlite::Sqlite::connect(path).await?;
                 Ok((Self::Sqlite(engine), PreparationGuard::Sqlite(alone)))
             }
             StoreAddress::Postgres(address) => {
-                let mut alone = advisory::AdvisoryLock::take(address, PREPARE).await?;
+                let mut alone = advisory::AdvisoryLock::acquire(address, PREPARE).await?;
                 let engine = postgres::Postgres::connect(address, &mut alone).await?;
                 Ok((Self::Postgres(engine), PreparationGuard::Postgres(alone)))
             }

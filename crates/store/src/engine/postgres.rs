@@ -1,8 +1,7 @@
 //! A PostgreSQL server: its connection pool and its migrations.
 //!
 //! All tables are in one schema, which is created if it is missing, so a database may be shared
-//! with
-//! other programs. A pooler in front of the server must use session mode: advisory locks and
+//! with other programs. A pooler in front of the server must use session mode: advisory locks and
 //! notifications belong to sessions.
 
 use std::borrow::Cow;
@@ -89,8 +88,7 @@ impl PostgresTransaction {
     }
 
     /// Takes the lock of that name until the transaction ends, to serialize transactions that read
-    /// the
-    /// rows they replace.
+    /// the rows they replace.
     pub(crate) async fn lock(&mut self, name: &str, action: &'static str) -> Result<(), Error> {
         let number = advisory::lock_number(&self.schema, name);
         sqlx::query("SELECT pg_advisory_xact_lock($1)")
@@ -117,8 +115,7 @@ impl DerefMut for PostgresTransaction {
 }
 
 /// PostgreSQL stores no text with a zero byte. A client may send one, and must not block the rows
-/// of
-/// others, which are written in the same statement.
+/// of others, which are written in the same statement.
 pub(crate) fn replace_zero_bytes(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
@@ -152,8 +149,7 @@ fn pool_options(limits: PoolLimits) -> PgPoolOptions {
 }
 
 /// `CREATE SCHEMA IF NOT EXISTS` needs a right that a careful operator does not grant, so the
-/// schema
-/// is looked up first.
+/// schema is looked up first.
 async fn create_schema(alone: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
     const ACTION: &str = "create its schema";
     let schema = address.schema.as_str();
@@ -177,7 +173,7 @@ async fn run_migrations(alone: &mut AdvisoryLock, address: &PostgresAddress) -> 
     let done = MIGRATIONS.run_direct(None, &mut **alone, false).await;
     done.map_err(|error| match error {
         MigrateError::VersionMissing(found) => Error::Newer {
-            place: address.to_string(),
+            location: address.to_string(),
             found,
             known: super::newest_version(&MIGRATIONS),
         },

@@ -104,8 +104,7 @@ macro_rules! run {
 
 impl Engine {
     /// Starts a query. On SQLite, [`Query::execute`] uses the writer's connection, and the other
-    /// methods
-    /// use a read-only one.
+    /// methods use a read-only one.
     pub(crate) fn query(&self, sql: &'static str) -> Query<'_> {
         Query {
             sql: Cow::Borrowed(sql),
@@ -133,8 +132,7 @@ impl Transaction {
     }
 
     /// Waits until no other transaction holds the lock of this name, and holds it until this one
-    /// ends.
-    /// On SQLite only one transaction writes at a time anyway.
+    /// ends. On SQLite only one transaction writes at a time anyway.
     pub(crate) async fn lock(&mut self, name: &str, action: &'static str) -> Result<(), Error> {
         match self {
             Self::Sqlite(_) => Ok(()),

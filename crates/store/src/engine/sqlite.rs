@@ -1,10 +1,8 @@
 //! The database file, its connections and its migrations.
 //!
 //! One connection writes, so that writers in this process queue up in memory instead of fighting
-//! for
-//! the file; a few others read concurrently, which WAL permits. Every commit is synced to disk
-//! before
-//! it is acknowledged.
+//! for the file; a few others read concurrently, which WAL permits. Every commit is synced to disk
+//! before it is acknowledged.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -77,8 +75,7 @@ impl Sqlite {
 
     pub(crate) async fn close(&self) {
         // The last connection to close checkpoints the log into the database, and only the writer
-        // may do
-        // that.
+        // may do that.
         self.reader.close().await;
         self.writer.close().await;
     }
@@ -87,9 +84,8 @@ impl Sqlite {
 /// The writer's connection while several statements belong together.
 ///
 /// A transaction that ends without `commit` closes its connection, and the next one opens a new
-/// one.
-/// When the disk is full SQLite rolls back by itself, and sqlx may then be wrong about the state of
-/// the connection. Closing it is always correct, and rolls back.
+/// one. When the disk is full SQLite rolls back by itself, and sqlx may then be wrong about the
+/// state of the connection. Closing it is always correct, and rolls back.
 #[derive(Debug)]
 pub(crate) struct SqliteTransaction {
     connection: PoolConnection<sqlx::Sqlite>,
@@ -134,8 +130,7 @@ impl Drop for SqliteTransaction {
 /// Switching to WAL fails at once instead of waiting when another process is connected, two
 /// processes must not run the same migration, and there must be only one pepper. The lock is on the
 /// directory, which needs no additional file; a lock on the database file itself would interfere
-/// with
-/// SQLite's.
+/// with SQLite's.
 #[derive(Debug)]
 pub(crate) struct PreparationLock {
     path: PathBuf,
@@ -144,7 +139,7 @@ pub(crate) struct PreparationLock {
 
 impl PreparationLock {
     /// Creates the missing parts of the directory and the database file, and takes the lock.
-    pub(crate) async fn take(path: &Path) -> Result<Self, Error> {
+    pub(crate) async fn acquire(path: &Path) -> Result<Self, Error> {
         let path = path.to_owned();
         let prepared = tokio::task::spawn_blocking(move || Self::create_and_lock(&path)).await;
         prepared.map_err(store_error("prepare the database files"))?
@@ -217,8 +212,7 @@ fn pool_options(connections: u32) -> SqlitePoolOptions {
 }
 
 /// Reads once. SQLite's side files exist as long as a connection has read: this reader keeps them,
-/// or
-/// nothing could be read on a full disk once the writer's connection was closed.
+/// or nothing could be read on a full disk once the writer's connection was closed.
 async fn open_first_reader(reader: &SqlitePool) -> Result<(), Error> {
     sqlx::query("PRAGMA schema_version")
         .execute(reader)
@@ -230,7 +224,7 @@ async fn open_first_reader(reader: &SqlitePool) -> Result<(), Error> {
 async fn run_migrations(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
     MIGRATIONS.run(writer).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) => Error::Newer {
-            place: path.display().to_string(),
+            location: path.display().to_string(),
             found,
             known: super::newest_version(&MIGRATIONS),
         },

@@ -1,8 +1,7 @@
 //! Facts with their sources, of one tenant or of all.
 //!
 //! A fact is added and deleted, and never changed. How far a source is trusted is a number that
-//! only
-//! the caller interprets.
+//! only the caller interprets.
 
 mod statements;
 

@@ -28,11 +28,9 @@ impl Store {
     /// Finds the caller that this token belongs to.
     ///
     /// A key that this process has seen is verified from its cache. A key revoked by another
-    /// process is
-    /// rejected within a second, and one revoked by this process at once. PostgreSQL notifies this
-    /// process; while that does not work, the cache is trusted for only a second, as on SQLite.
-    /// While
-    /// the database does not answer at all, the cache is trusted for five minutes.
+    /// process is rejected within a second, and one revoked by this process at once. PostgreSQL
+    /// notifies this process; while that does not work, the cache is trusted for only a second, as
+    /// on SQLite. While the database does not answer at all, the cache is trusted for five minutes.
     pub async fn authenticate(&self, token: &str, at: Timestamp) -> Result<Recognition, Error> {
         let Some(presented) = PresentedToken::parse(token) else {
             return Ok(Recognition::Unknown);
@@ -160,26 +158,32 @@ mod tests {
             .unwrap()
     }
 
-    async fn found(store: &Store, token: &str) -> Recognition {
+    async fn authenticate_token(store: &Store, token: &str) -> Recognition {
         store.authenticate(token, NOW).await.unwrap()
     }
 
-    fn known(key: &NewKey) -> Recognition {
+    fn known_recognition(key: &NewKey) -> Recognition {
         Recognition::Known(Caller::user("acme".parse().unwrap(), key.id.clone()))
     }
 
     async fn a_key_is_recognised_for_its_tenant_even_after_a_restart(place: TestPlace) {
         let store = place.open().await;
         let key = create_key(&store).await;
-        assert_eq!(found(&store, key.token.reveal()).await, known(&key));
         assert_eq!(
-            found(&store, key.token.reveal()).await,
-            known(&key),
+            authenticate_token(&store, key.token.reveal()).await,
+            known_recognition(&key)
+        );
+        assert_eq!(
+            authenticate_token(&store, key.token.reveal()).await,
+            known_recognition(&key),
             "from memory"
         );
         store.close().await;
         let store = place.open().await;
-        assert_eq!(found(&store, key.token.reveal()).await, known(&key));
+        assert_eq!(
+            authenticate_token(&store, key.token.reveal()).await,
+            known_recognition(&key)
+        );
     }
 
     async fn nothing_but_the_exact_token_is_recognised(place: TestPlace) {
@@ -203,9 +207,16 @@ mod tests {
             format!("kb_00000000_{secret}"),
             "kb_é_é".to_owned(),
         ] {
-            assert_eq!(found(&store, &wrong).await, Recognition::Unknown, "{wrong}");
+            assert_eq!(
+                authenticate_token(&store, &wrong).await,
+                Recognition::Unknown,
+                "{wrong}"
+            );
         }
-        assert_eq!(found(&store, token).await, known(&key));
+        assert_eq!(
+            authenticate_token(&store, token).await,
+            known_recognition(&key)
+        );
     }
 
     async fn an_operators_key_is_recognised(place: TestPlace) {
@@ -215,20 +226,26 @@ mod tests {
             .await
             .unwrap();
         let operator = Recognition::Known(Caller::operator(key.id.clone()));
-        assert_eq!(found(&store, key.token.reveal()).await, operator);
+        assert_eq!(
+            authenticate_token(&store, key.token.reveal()).await,
+            operator
+        );
     }
 
     async fn a_revoked_key_is_no_longer_recognised(place: TestPlace) {
         let store = place.open().await;
         let key = create_key(&store).await;
-        assert_eq!(found(&store, key.token.reveal()).await, known(&key));
+        assert_eq!(
+            authenticate_token(&store, key.token.reveal()).await,
+            known_recognition(&key)
+        );
         assert!(store.revoke_key(&key.id, Timestamp(9)).await.unwrap());
         assert_eq!(
-            found(&store, key.token.reveal()).await,
+            authenticate_token(&store, key.token.reveal()).await,
             Recognition::Unknown
         );
         assert_eq!(
-            found(&store, key.token.reveal()).await,
+            authenticate_token(&store, key.token.reveal()).await,
             Recognition::Unknown,
             "from memory"
         );
@@ -242,7 +259,7 @@ mod tests {
         );
         let later = place.open().await;
         assert_eq!(
-            found(&later, key.token.reveal()).await,
+            authenticate_token(&later, key.token.reveal()).await,
             Recognition::Revoked(key.id)
         );
     }
@@ -260,7 +277,7 @@ mod tests {
                 .await
                 .unwrap()
         };
-        assert_eq!(at(99).await, known(&key));
+        assert_eq!(at(99).await, known_recognition(&key));
         assert_eq!(at(100).await, Recognition::Expired(key.id.clone()));
         assert!(store.has_active_keys(Timestamp(99)).await.unwrap());
         assert!(!store.has_active_keys(Timestamp(100)).await.unwrap());
@@ -279,10 +296,13 @@ mod tests {
         let here = place.open().await;
         let elsewhere = place.open().await;
         let key = create_key(&here).await;
-        assert_eq!(found(&here, key.token.reveal()).await, known(&key));
+        assert_eq!(
+            authenticate_token(&here, key.token.reveal()).await,
+            known_recognition(&key)
+        );
         elsewhere.revoke_key(&key.id, Timestamp(9)).await.unwrap();
         let refused = async {
-            while found(&here, key.token.reveal()).await == known(&key) {
+            while authenticate_token(&here, key.token.reveal()).await == known_recognition(&key) {
                 tokio::task::yield_now().await;
             }
         };
@@ -295,7 +315,10 @@ mod tests {
         let here = place.open().await;
         let elsewhere = place.open().await;
         let key = create_key(&here).await;
-        assert_eq!(found(&here, key.token.reveal()).await, known(&key));
+        assert_eq!(
+            authenticate_token(&here, key.token.reveal()).await,
+            known_recognition(&key)
+        );
         elsewhere.revoke_key(&key.id, Timestamp(9)).await.unwrap();
         let ended = here
             .inactive_keys(std::slice::from_ref(&key.id), NOW)
@@ -303,7 +326,7 @@ mod tests {
             .unwrap();
         assert_eq!(ended, std::slice::from_ref(&key.id));
         assert_eq!(
-            found(&here, key.token.reveal()).await,
+            authenticate_token(&here, key.token.reveal()).await,
             Recognition::Revoked(key.id)
         );
     }
@@ -312,7 +335,10 @@ mod tests {
         let here = place.open().await;
         let elsewhere = place.open().await;
         let key = create_key(&elsewhere).await;
-        assert_eq!(found(&here, key.token.reveal()).await, known(&key));
+        assert_eq!(
+            authenticate_token(&here, key.token.reveal()).await,
+            known_recognition(&key)
+        );
     }
 
     async fn the_last_use_is_written_once_a_minute_at_most(place: TestPlace) {
@@ -347,7 +373,7 @@ mod tests {
     async fn a_secret_is_neither_printed_nor_stored(place: TestPlace) {
         let store = place.open().await;
         let key = create_key(&store).await;
-        found(&store, key.token.reveal()).await;
+        authenticate_token(&store, key.token.reveal()).await;
         let (_, secret) = key.token.reveal().rsplit_once('_').unwrap();
         let hash = to_hex(store.key_cache.hash_secret(secret).as_bytes());
         let printed = format!("{key:?} {store:?}");

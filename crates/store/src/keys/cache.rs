@@ -134,12 +134,10 @@ impl CachedKey {
     /// A key that another process revokes is accepted by this one for at most this long.
     const TRUSTED_FOR: Duration = Duration::from_secs(1);
     /// The same while every change is received. It limits the harm of an unreported change, such as
-    /// one
-    /// by an operator who has disabled the triggers.
+    /// one by an operator who has disabled the triggers.
     const TRUSTED_WHILE_LISTENING: Duration = Duration::from_secs(60);
     /// The same while the database does not answer: few keys are revoked, and all requests would
-    /// fail.
-    /// It limits the harm of a gateway that is cut off from a database which others reach.
+    /// fail. It limits the harm of a gateway that is cut off from a database which others reach.
     const TRUSTED_WHILE_AWAY: Duration = Duration::from_secs(300);
     /// How long an unresponsive database is not asked again.
     const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(5);
@@ -194,8 +192,7 @@ impl CachedKey {
     }
 
     /// Compares the hash of a presented secret with the key's. The hash is compared first: a client
-    /// with
-    /// a wrong secret must not learn that a key was revoked or has expired.
+    /// with a wrong secret must not learn that a key was revoked or has expired.
     pub(super) fn check_hash(self, id: &str, hash: &KeyHash, at: Timestamp) -> Recognition {
         let id = KeyId(id.to_owned());
         match self.record {

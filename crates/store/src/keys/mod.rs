@@ -1,8 +1,7 @@
 //! API keys: created, shown once, listed, rotated and revoked.
 //!
 //! A token is `kb_<id>_<secret>`. The id is public and identifies the row; the secret has 256
-//! random
-//! bits and is not stored.
+//! random bits and is not stored.
 //!
 //! - [`authentication`]: from a client's token to a caller
 //! - `cache`: the keys that this process has seen, so that few requests read the table
@@ -95,8 +94,7 @@ impl KeyOrder {
     }
 
     /// The order for the successor of `former`. If `former` had a lifetime, the new key gets the
-    /// same,
-    /// unless `expires_at` is set.
+    /// same, unless `expires_at` is set.
     fn for_successor(former: KeyInfo, expires_at: Option<Timestamp>, at: Timestamp) -> Self {
         let same_lifetime = former
             .lifetime()
@@ -155,9 +153,8 @@ impl Store {
     }
 
     /// Creates a key like the given one, which keeps working for `grace`. Returns `None` if there
-    /// is no
-    /// such active key. A key with a lifetime is followed by one with the same lifetime, unless
-    /// `expires_at` is set.
+    /// is no such active key. A key with a lifetime is followed by one with the same lifetime,
+    /// unless `expires_at` is set.
     pub async fn rotate_key(
         &self,
         id: &KeyId,
@@ -203,8 +200,7 @@ impl Store {
     }
 
     /// Returns which of the keys are no longer accepted: revoked, expired or deleted. They are
-    /// removed
-    /// from the cache.
+    /// removed from the cache.
     pub async fn inactive_keys(&self, of: &[KeyId], at: Timestamp) -> Result<Vec<KeyId>, Error> {
         let mut ended = of.to_vec();
         let active = statements::select_active(&self.engine, of, at).await?;

@@ -1,8 +1,7 @@
 //! Programs that worked, and their state: candidates, and templates made from them.
 //!
 //! Only the gateway interprets the body. A row is written only over the revision that was read, so
-//! of
-//! two gateways that count at once, the second reads again and adds to the first.
+//! of two gateways that count at once, the second reads again and adds to the first.
 
 mod statements;
 
@@ -23,8 +22,7 @@ pub struct StoredTemplate {
 
 impl Store {
     /// Writes a row over its expected revision. Returns false, and writes nothing, if another
-    /// writer was
-    /// faster: read the row again, and apply the change to that.
+    /// writer was faster: read the row again, and apply the change to that.
     pub async fn put_learned_template(&self, template: &StoredTemplate) -> Result<bool, Error> {
         match template.revision {
             0 => statements::insert_template(&self.engine, template).await,

@@ -1,6 +1,5 @@
 //! The lock for renewing the login at a server: a second gateway would present a token that the
-//! first
-//! has used up.
+//! first has used up.
 
 use kitbag_domain::ServerName;
 
@@ -11,7 +10,7 @@ impl Store {
     /// Waits until no other process renews the login at this server.
     pub async fn lock_login(&self, server: &ServerName) -> Result<StoreLock, Error> {
         let file = format!("logins/{server}.lock");
-        StoreLock::take(&self.address, &file, &format!("login {server}")).await
+        StoreLock::acquire(&self.address, &file, &format!("login {server}")).await
     }
 }
 

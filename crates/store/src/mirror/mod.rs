@@ -13,10 +13,8 @@ use crate::{Error, Store};
 
 impl Store {
     /// Makes these the only entries of the namespace. Returns how many were written or removed.
-    /// Readers
-    /// see the former entries or these, never a mixture. Of two entries with the same name the
-    /// later
-    /// wins.
+    /// Readers see the former entries or these, never a mixture. Of two entries with the same name
+    /// the later wins.
     pub async fn replace_mirror(
         &self,
         namespace: &str,
@@ -31,8 +29,7 @@ impl Store {
     }
 
     /// Writes and removes a few entries of the namespace. Returns false, and changes nothing, if
-    /// the
-    /// namespace would not have this number of entries: another process has written into it.
+    /// the namespace would not have this number of entries: another process has written into it.
     pub async fn change_mirror(
         &self,
         namespace: &str,

@@ -82,7 +82,7 @@ impl Store {
     pub async fn lock_priors(&self, namespace: &str) -> Result<StoreLock, Error> {
         let name = format!("priors {namespace}");
         let file = format!("locks/{namespace}.priors.lock");
-        StoreLock::take(&self.address, &file, &name).await
+        StoreLock::acquire(&self.address, &file, &name).await
     }
 }
 

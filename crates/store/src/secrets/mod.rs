@@ -1,8 +1,7 @@
 //! Named secrets for the configuration, encrypted with a key that is not in the database.
 //!
 //! The code that opens the [`Vault`] passes the key, or the [`KeyKeeper`] that stores it. A secret
-//! is
-//! bound to its name: moved to another row, it cannot be decrypted.
+//! is bound to its name: moved to another row, it cannot be decrypted.
 
 mod secret;
 mod statements;
@@ -64,8 +63,7 @@ impl Store {
 
 impl Vault {
     /// Stores a secret in place of the current one with that name. The first secret of all creates
-    /// the
-    /// key file, if no key was given.
+    /// the key file, if no key was given.
     pub async fn put_secret(
         &self,
         name: &SecretName,
@@ -109,7 +107,7 @@ impl Vault {
     /// Copies the key to another keeper and verifies it. Returns false if there is no key, which is
     /// then created with the first secret.
     pub async fn copy_key_to(&self, other: &dyn KeyKeeper) -> Result<bool, Error> {
-        let _alone = PreparationGuard::take(&self.address).await?;
+        let _alone = PreparationGuard::acquire(&self.address).await?;
         let sealed = self.all_sealed_rows().await?;
         let Some(key) = self.read_key()? else {
             return if sealed.is_empty() {
@@ -144,8 +142,7 @@ impl Vault {
     }
 
     /// Returns the key for sealing the value of that name. A key that opens none of the other
-    /// values is
-    /// rejected: gateways with different keys would lock each other out.
+    /// values is rejected: gateways with different keys would lock each other out.
     pub(crate) async fn key_for_writing(&self, name: &str) -> Result<VaultKey, Error> {
         let key = match self.read_key()? {
             Some(key) => key,
@@ -163,7 +160,7 @@ impl Vault {
         let KeySource::Kept(keeper) = &self.key else {
             return Err(self.missing_key_error());
         };
-        let _alone = PreparationGuard::take(&self.address).await?;
+        let _alone = PreparationGuard::acquire(&self.address).await?;
         if let Some(made_meanwhile) = keeper.read()? {
             return Ok(made_meanwhile);
         }
@@ -183,20 +180,20 @@ impl Vault {
             return Ok(());
         }
         Err(Error::WrongSecretKey {
-            place: self.key_place(),
+            location: self.key_location(),
         })
     }
 
     fn missing_key_error(&self) -> Error {
         Error::SecretKeyMissing {
-            place: self.key_place(),
+            location: self.key_location(),
         }
     }
 
-    fn key_place(&self) -> String {
+    fn key_location(&self) -> String {
         match &self.key {
             KeySource::Given(_) => "the given key".to_owned(),
-            KeySource::Kept(keeper) => keeper.place(),
+            KeySource::Kept(keeper) => keeper.location(),
         }
     }
 
@@ -210,15 +207,15 @@ impl Vault {
 
 /// Writes the key and reads it back; a keeper with another key is not changed.
 fn copy_key(key: &VaultKey, other: &dyn KeyKeeper) -> Result<(), Error> {
-    let place = other.place();
+    let location = other.location();
     match other.read()? {
         Some(there) if there == *key => return Ok(()),
-        Some(_) => return Err(Error::AnotherKey { place }),
+        Some(_) => return Err(Error::AnotherKey { location }),
         None => other.write(key)?,
     }
     match other.read()? {
         Some(there) if there == *key => Ok(()),
-        _ => Err(Error::KeyNotKept { place }),
+        _ => Err(Error::KeyNotKept { location }),
     }
 }
 
@@ -365,7 +362,7 @@ mod tests {
             Ok(())
         }
 
-        fn place(&self) -> String {
+        fn location(&self) -> String {
             "the memory".to_owned()
         }
     }

@@ -1,8 +1,7 @@
 //! The embeddings of texts, so that no text is embedded twice by the same model.
 //!
 //! A vector belongs to the embedded text, not to its tool: a tool that moves or shares its text
-//! with
-//! another costs nothing, and a changed text simply has no vector yet.
+//! with another costs nothing, and a changed text simply has no vector yet.
 
 mod postgres;
 mod sqlite;
@@ -169,7 +168,7 @@ mod tests {
     }
 
     /// One vector for each text, all of them different.
-    fn embedded(texts: &[TextHash]) -> Vec<(TextHash, Vec<f32>)> {
+    fn embed_all(texts: &[TextHash]) -> Vec<(TextHash, Vec<f32>)> {
         let vector = |hash: &TextHash| {
             hash.0
                 .iter()
@@ -182,7 +181,7 @@ mod tests {
     /// Checks that exactly the vectors of these texts were found.
     #[track_caller]
     fn check(found: Result<HashMap<TextHash, Vec<f32>>, Error>, there: &[TextHash]) {
-        assert_eq!(found.unwrap(), embedded(there).into_iter().collect());
+        assert_eq!(found.unwrap(), embed_all(there).into_iter().collect());
     }
 
     #[test]
@@ -220,7 +219,7 @@ mod tests {
         let store = place.open().await;
         let all = texts(0..1500);
         store
-            .put_vectors(MODEL, &embedded(&all[..1200]))
+            .put_vectors(MODEL, &embed_all(&all[..1200]))
             .await
             .unwrap();
         check(store.vectors(MODEL, &all[100..]).await, &all[100..1200]);
@@ -232,7 +231,7 @@ mod tests {
     async fn models_do_not_see_each_others_vectors(place: TestPlace) {
         let store = place.open().await;
         let all = texts(0..3);
-        store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
+        store.put_vectors(MODEL, &embed_all(&all)).await.unwrap();
         check(store.vectors("small-2", &all).await, &[]);
         assert_eq!(
             store
@@ -252,11 +251,11 @@ mod tests {
             model: MODEL,
         };
         store
-            .put_vectors(MODEL, &embedded(&all[..2]))
+            .put_vectors(MODEL, &embed_all(&all[..2]))
             .await
             .unwrap();
         store
-            .put_vectors(tenant, &embedded(&all[2..]))
+            .put_vectors(tenant, &embed_all(&all[2..]))
             .await
             .unwrap();
         check(store.vectors(MODEL, &all).await, &all[..2]);
@@ -272,14 +271,14 @@ mod tests {
             .put_vectors(MODEL, &[(text[0], vec![1.0, 2.0])])
             .await
             .unwrap();
-        store.put_vectors(MODEL, &embedded(&text)).await.unwrap();
+        store.put_vectors(MODEL, &embed_all(&text)).await.unwrap();
         check(store.vectors(MODEL, &text).await, &text);
     }
 
     async fn vectors_no_longer_needed_are_forgotten_and_the_others_stay(place: TestPlace) {
         let store = place.open().await;
         let all = texts(0..1500);
-        store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
+        store.put_vectors(MODEL, &embed_all(&all)).await.unwrap();
         let keep: HashSet<_> = all[1400..]
             .iter()
             .copied()
@@ -294,7 +293,7 @@ mod tests {
     async fn a_damaged_vector_counts_as_missing_and_can_be_replaced(place: TestPlace) {
         let store = place.open().await;
         let all = texts(0..4);
-        store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
+        store.put_vectors(MODEL, &embed_all(&all)).await.unwrap();
         // Shorter and longer than its dimension says.
         for (hash, damaged) in [(all[0], 0), (all[1], 1), (all[2], 4096)] {
             let digits = hash.to_string();
@@ -306,7 +305,7 @@ mod tests {
             execute(&store, &sql).await;
         }
         check(store.vectors(MODEL, &all).await, &all[3..]);
-        store.put_vectors(MODEL, &embedded(&all)).await.unwrap();
+        store.put_vectors(MODEL, &embed_all(&all)).await.unwrap();
         check(store.vectors(MODEL, &all).await, &all);
     }
 }

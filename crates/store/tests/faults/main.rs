@@ -57,7 +57,7 @@ async fn is_known(store: &Store, key: &NewKey) -> Result<bool, Error> {
 }
 
 /// How often each name is in the audit.
-async fn recorded(store: &Store) -> HashMap<String, usize> {
+async fn count_calls_by_name(store: &Store) -> HashMap<String, usize> {
     let rows = store
         .read_audit(&AuditQuery::newest(u32::MAX))
         .await
@@ -134,7 +134,7 @@ async fn keep_writing(store: Store, sink: AuditSink, end: Arc<AtomicBool>) -> Bu
 async fn check(store: &Store, sink: &AuditSink, result: &BusyResult) {
     sink.flush().await;
     assert_eq!(sink.lost_count(), 0);
-    let rows = recorded(store).await;
+    let rows = count_calls_by_name(store).await;
     assert_eq!(rows.len(), result.calls, "calls are missing");
     let twice: Vec<_> = rows.iter().filter(|(_, count)| **count != 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
@@ -206,7 +206,7 @@ async fn a_committed_but_unacknowledged_batch_is_not_written_again() {
     sink.record_call(call("2"));
     sink.flush().await;
     let once = ["1", "2"].map(|name| (name.to_owned(), 1));
-    assert_eq!(recorded(&store).await, HashMap::from(once));
+    assert_eq!(count_calls_by_name(&store).await, HashMap::from(once));
 }
 
 #[tokio::test]
@@ -239,7 +239,10 @@ async fn while_the_server_is_stopped_rows_are_queued_and_cached_keys_are_recogni
     changes.mark_unchanged();
     server.0.start_again().await;
     sink.flush().await;
-    assert_eq!((recorded(&store).await.len(), sink.lost_count()), (100, 0));
+    assert_eq!(
+        (count_calls_by_name(&store).await.len(), sink.lost_count()),
+        (100, 0)
+    );
     assert!(!sink.is_failing());
     let heard = tokio::time::timeout(Duration::from_secs(90), changes.changed()).await;
     heard.expect("it listens again").unwrap();
@@ -285,7 +288,7 @@ async fn a_call_that_needs_its_row_first_is_refused_in_time_while_the_server_is_
         .await;
         sink.flush().await;
     }
-    let rows = recorded(&store).await;
+    let rows = count_calls_by_name(&store).await;
     assert_eq!((rows["before"], sink.lost_count()), (1, 0));
     assert!((0..2000).all(|number| rows[&format!("away {number}")] == 1));
     assert!((0..2000).all(|number| rows[&format!("frozen {number}")] == 1));
@@ -312,7 +315,10 @@ async fn a_server_that_hangs_gives_errors_in_time_and_no_wrong_answers() {
     server.0.thaw();
     eventually(async || store.put_listing(&listing("2")).await).await;
     sink.flush().await;
-    assert_eq!(recorded(&store).await, HashMap::from([("1".to_owned(), 1)]));
+    assert_eq!(
+        count_calls_by_name(&store).await,
+        HashMap::from([("1".to_owned(), 1)])
+    );
     assert!(eventually(async || is_known(&store, &key).await).await);
 }
 
@@ -398,10 +404,10 @@ async fn a_full_disk_stops_the_audit_and_nothing_of_it_is_lost() {
         is_known(&store, &key).await.unwrap(),
         "it can still be read"
     );
-    assert!(recorded(&store).await.len() < calls);
+    assert!(count_calls_by_name(&store).await.len() < calls);
     server.0.limit_files("unlimited");
     sink.flush().await;
-    let rows = recorded(&store).await;
+    let rows = count_calls_by_name(&store).await;
     assert_eq!((rows.len(), sink.lost_count()), (calls, 0));
     assert!(rows.values().all(|count| *count == 1));
 }

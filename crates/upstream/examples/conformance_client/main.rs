@@ -1,10 +1,9 @@
 //! The upstream crate as a client, driven by the official conformance suite.
 //!
 //! The suite starts this program with the URL of a server it observes. The server is configured
-//! like
-//! any other, everything it offers is used once, and every question it asks is answered, so that
-//! each message the crate can send is checked. If the server requires a login, a user who agrees to
-//! everything logs in, as with `kitbag servers login`, and everything is used again.
+//! like any other, everything it offers is used once, and every question it asks is answered, so
+//! that each message the crate can send is checked. If the server requires a login, a user who
+//! agrees to everything logs in, as with `kitbag servers login`, and everything is used again.
 //!
 //! # Layout
 //! - this file: use of everything a server offers

@@ -227,8 +227,7 @@ impl<'a> LaunchedServer<'a> {
     }
 
     /// Returns the command that adds the server again with `first` at the front of its command
-    /// line, or
-    /// `None` if that would lose a setting or show an argument that may be secret.
+    /// line, or `None` if that would lose a setting or show an argument that may be secret.
     fn add_command(&self, first: &[&str]) -> Option<String> {
         let words: Vec<&str> = self.launch.args.iter().map(Template::source).collect();
         if !self.has_only_defaults() || !words.iter().all(|word| self.is_harmless(word)) {

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - this file: the advice for each cause
-//! - [`launched`]: advice that depends on how the server is launched
+//! - [`launched_server`]: advice that depends on how the server is launched
 
 mod launched_server;
 
@@ -15,8 +15,7 @@ pub(crate) use launched_server::strip_version;
 
 impl Cause {
     /// Returns the advice for this server, with commands between backquotes. Not a `Remedy`,
-    /// because a
-    /// cause does not know its server; a `Diagnosis` does.
+    /// because a cause does not know its server; a `Diagnosis` does.
     pub fn advice_for(&self, spec: &ServerSpec) -> String {
         let Some(launch) = spec.launch() else {
             return self.advice_for_remote(&spec.name);

@@ -25,8 +25,7 @@ pub(crate) struct Authority {
 
 impl Authority {
     /// Finds it through the server's challenge, or else at the well-known URLs. `issuer` is the
-    /// only one
-    /// that the operator accepts.
+    /// only one that the operator accepts.
     pub(crate) async fn find(
         web: &OauthWeb,
         server: &Url,

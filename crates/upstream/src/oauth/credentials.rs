@@ -215,8 +215,7 @@ impl Credentials {
     }
 
     /// Returns the URL with its variables expanded. If one is missing, nothing is ever sent; the
-    /// host
-    /// has none.
+    /// host has none.
     pub(super) fn url(&self) -> Url {
         let filled_in = self.endpoint.url.resolve(|name| (self.lookup)(name)).ok();
         let url = filled_in.and_then(|text| Url::parse(&text).ok());
@@ -244,8 +243,7 @@ impl Credentials {
     }
 
     /// Stores a grant. The caller holds the lock of the store, or a grant that another process has
-    /// just
-    /// renewed would be lost.
+    /// just renewed would be lost.
     pub(super) async fn store_grant(&self, grant: Grant) -> Result<Arc<Grant>, GrantStoreError> {
         self.logins.store.write(&self.server, &grant).await?;
         let grant = Arc::new(grant);
@@ -286,8 +284,7 @@ impl Credentials {
     }
 
     /// Returns the scopes that the operator configured, or else the challenge's, or else the ones
-    /// that
-    /// the server requires of every client.
+    /// that the server requires of every client.
     pub(super) fn choose_scopes(
         &self,
         authority: &Authority,

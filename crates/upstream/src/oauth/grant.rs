@@ -54,8 +54,7 @@ pub trait GrantStore: Send + Sync {
     async fn remove(&self, server: &ServerName) -> Result<bool, GrantStoreError>;
 
     /// Locks the grant. While the guard is held, no other process renews it: a refresh token is
-    /// valid
-    /// for one use, and a second use may end the login.
+    /// valid for one use, and a second use may end the login.
     async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, GrantStoreError>;
 }
 
@@ -91,8 +90,7 @@ impl Grant {
     }
 
     /// Returns the grant with the tokens of a refresh: with the new refresh token if there is one,
-    /// or
-    /// else the old one.
+    /// or else the old one.
     pub(crate) fn with_tokens(&self, tokens: TokenSet) -> Self {
         let now = unix_now();
         Self {
@@ -143,8 +141,7 @@ impl Grant {
     }
 
     /// True if it may be sent to the server at this URL: the configuration may have changed since
-    /// the
-    /// login.
+    /// the login.
     pub(crate) fn is_for(&self, server: &Url) -> bool {
         Url::parse(&self.resource).is_ok_and(|resource| covers_url(&resource, server))
     }

@@ -1,6 +1,5 @@
 //! A user's login at an authorization server with known URLs, with a client that was registered
-//! there
-//! by hand.
+//! there by hand.
 
 use url::Url;
 
@@ -41,8 +40,7 @@ impl KnownAuthority {
     }
 
     /// No metadata describes it, so it has no issuer to compare answers with, and no resource is
-    /// sent to it:
-    /// some authorization servers reject unknown parameters.
+    /// sent to it: some authorization servers reject unknown parameters.
     fn to_authority(&self) -> Authority {
         Authority {
             resource: String::new(),

@@ -49,8 +49,7 @@ pub enum RedirectPort {
 
 impl Credentials {
     /// Asks the user, and stores the grant. `extra` scopes are requested in addition to the ones
-    /// that
-    /// the server needs.
+    /// that the server needs.
     pub async fn login(
         &self,
         person: &mut dyn Person,
@@ -169,8 +168,7 @@ impl Credentials {
     }
 
     /// Returns the scopes together with all that were requested before, because the new tokens
-    /// replace
-    /// the old.
+    /// replace the old.
     fn all_scopes(
         &self,
         authority: &Authority,

@@ -46,8 +46,7 @@ impl ResourceMetadata {
 
 impl AuthorityMetadata {
     /// Returns the endpoints of servers from before there was metadata: fixed paths at their own
-    /// origin.
-    /// All of them had to support PKCE.
+    /// origin. All of them had to support PKCE.
     pub(crate) fn from_origin(origin: &Url) -> Option<Self> {
         Some(Self {
             issuer: issuer_of(origin),

@@ -7,8 +7,7 @@
 //!
 //! # Layout
 //! - `credentials`: the token for each request; `renewal`: its renewal; `client_credentials`: a
-//!   login
-//!   without a user
+//!   login without a user
 //! - `settings`: the configuration
 //! - `known_authority`: a login with configured URLs
 //! - `login`: from a URL to tokens; `authority`: discovery of the authorization server

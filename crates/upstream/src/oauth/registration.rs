@@ -56,8 +56,7 @@ pub(super) async fn register_client(
 }
 
 /// Returns the client's metadata. A program on a user's machine cannot keep a secret, so it asks
-/// for
-/// none if the server allows that.
+/// for none if the server allows that.
 fn client_metadata(metadata: &AuthorityMetadata, redirect: &Url) -> Value {
     let offered = metadata.token_endpoint_auth_methods_supported.as_deref();
     let needs_secret = !AuthMethod::None.is_offered(offered);

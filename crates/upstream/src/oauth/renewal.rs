@@ -12,8 +12,7 @@ use super::token::TokenEndpoint;
 
 impl Credentials {
     /// Renews the grant on its own task: a client that disconnects in the middle would otherwise
-    /// lose
-    /// the new refresh token.
+    /// lose the new refresh token.
     pub(super) async fn renew_in_task(
         self: &Arc<Self>,
         grant: Arc<Grant>,

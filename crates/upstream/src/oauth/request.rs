@@ -61,16 +61,14 @@ impl AuthorizationRequest {
     }
 
     /// Returns the code in the answer: the URL that the browser was sent to, or pasted text, which
-    /// may
-    /// be the bare code.
+    /// may be the bare code.
     pub(crate) fn parse_code(&self, answer: &str) -> Result<SecretText, LoginError> {
         let answer = answer.trim();
         let query = answer.split_once('?').map_or(answer, |(_, query)| query);
         let query = query.split('#').next().unwrap_or_default();
         if !answer.is_empty() && !answer.contains(['=', '?', '/']) {
             // The user who pastes a code knows where it comes from, unless the authorization server
-            // promised
-            // to name itself.
+            // promised to name itself.
             self.check_issuer(None)?;
             return Ok(SecretText::new(answer));
         }
@@ -91,8 +89,7 @@ impl AuthorizationRequest {
     }
 
     /// Compares exactly: two spellings of one URL are two issuers. An authority without metadata
-    /// cannot
-    /// be compared.
+    /// cannot be compared.
     fn check_issuer(&self, found: Option<&str>) -> Result<(), LoginError> {
         match found {
             _ if self.issuer.is_empty() => Ok(()),

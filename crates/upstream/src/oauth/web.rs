@@ -2,8 +2,7 @@
 //!
 //! A server names the issuer of its tokens, so a malicious one could send requests anywhere. Only
 //! https is allowed, or http on this machine, and only public addresses are connected to, unless
-//! the
-//! server itself is in a private network.
+//! the server itself is in a private network.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -112,8 +111,7 @@ impl OauthWeb {
     }
 
     /// Checks the name here, too: if a proxy is set, the proxy resolves it, and the connection's
-    /// guard
-    /// would see only the proxy. A name that only the proxy knows is left to it.
+    /// guard would see only the proxy. A name that only the proxy knows is left to it.
     async fn check_name(&self, url: &Url) -> Result<(), WebError> {
         let (host, port) = (url.host_str(), url.port_or_known_default());
         let (Some(host), Some(port), None) = (host, port, literal_address(url)) else {
@@ -265,8 +263,8 @@ mod tests {
     use super::*;
 
     /// Loopback counts as public here, so that a test can stand in for the internet.
-    fn guards(ours: &'static str) -> AddressGuards {
-        let public = move |address: IpAddr| match address.to_string().starts_with(ours) {
+    fn guards(private_prefix: &'static str) -> AddressGuards {
+        let public = move |address: IpAddr| match address.to_string().starts_with(private_prefix) {
             true => Err("it is private".to_owned()),
             false => Ok(()),
         };

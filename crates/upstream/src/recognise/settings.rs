@@ -45,8 +45,7 @@ fn is_in_capitals(word: &str) -> bool {
 }
 
 /// Returns the variable of a missing setting: a Python server names its settings like its
-/// variables,
-/// in lower case.
+/// variables, in lower case.
 fn field_in(output: &ServerOutput<'_>) -> Option<String> {
     let mut before = "";
     for line in output.text.lines() {

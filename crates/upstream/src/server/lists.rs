@@ -19,8 +19,7 @@ const APPROVED: [Kind; 2] = [Kind::Tool, Kind::Prompt];
 
 impl Server {
     /// Reads all lists of the server. If one of them takes long, `early` is called as soon as the
-    /// tools
-    /// are known. A process that was started only for this is stopped again.
+    /// tools are known. A process that was started only for this is stopped again.
     pub async fn read_all_lists(
         self: &Arc<Self>,
         early: impl FnOnce(&Listing),
@@ -88,8 +87,7 @@ impl Server {
     }
 
     /// Replaces the known listing. Tools and prompts are taken from their latest read: a slow read
-    /// of
-    /// everything may end after a fast read of the tools that began later.
+    /// of everything may end after a fast read of the tools that began later.
     fn store_listing(&self, listing: Listing, read: &[Kind], reading: Reading) -> Arc<Listing> {
         let mut listing = self.mask_listing(listing);
         let _alone = lock(&self.taking);
@@ -110,8 +108,7 @@ impl Server {
     }
 
     /// Returns the connection over which a request may go: the server's list was read since any
-    /// hint of
-    /// a change, is recent enough, and is approved.
+    /// hint of a change, is recent enough, and is approved.
     pub(super) async fn approved_connection(
         self: &Arc<Self>,
         approval: &Approval,
@@ -225,8 +222,7 @@ impl Server {
     }
 
     /// Adopts a listing that another process has read from the same server. Before a call it is
-    /// compared
-    /// with this server's answer.
+    /// compared with this server's answer.
     pub fn adopt_listing(&self, listing: Listing) {
         let listing = self.mask_listing(listing);
         let _alone = lock(&self.taking);

@@ -156,8 +156,7 @@ impl Server {
     }
 
     /// Returns the reason why its last start failed, or the missing variable that would make a
-    /// start
-    /// fail now.
+    /// start fail now.
     pub fn start_problem(&self) -> Option<Arc<StartError>> {
         match self.attempts.last_error() {
             Some(failed) if !matches!(*failed, StartError::Variable { .. }) => Some(failed),
@@ -191,8 +190,7 @@ impl Server {
     }
 
     /// Sends a request, and starts the server first if it is not running. A request that arrives
-    /// when
-    /// this server has just been replaced goes to its successor.
+    /// when this server has just been replaced goes to its successor.
     pub async fn send(
         self: &Arc<Self>,
         outbound: &OutboundRequest,

@@ -54,8 +54,7 @@ impl StartAttempts {
     /// Records a failed start. Returns true if it is news.
     fn record_failure(&self, failures: &mut Failures, error: &StartError) -> bool {
         // A start that waits for a user, or for the time that the server requested, has not failed:
-        // the
-        // next call should not have to wait for anything else.
+        // the next call should not have to wait for anything else.
         let counts = !error.is_mistake()
             && !matches!(error, StartError::Login(_) | StartError::RetryLater { .. });
         failures.count = if counts { failures.count + 1 } else { 0 };
@@ -86,8 +85,7 @@ impl StartAttempts {
     }
 
     /// Returns the error for a caller that asked at that time, if another start would be too early:
-    /// the
-    /// outcome of a start that the caller waited for, or the remaining wait.
+    /// the outcome of a start that the caller waited for, or the remaining wait.
     fn too_early_error(
         &self,
         server: &ServerName,
@@ -125,8 +123,7 @@ impl Server {
             return Ok(live);
         }
         // On its own task: a client that disconnects must not abort a start that other calls, or
-        // its own
-        // next call, can use.
+        // its own next call, can use.
         let server = self.clone();
         let asked = Instant::now();
         let started = tokio::spawn(async move { server.start_once(asked).await }).await;

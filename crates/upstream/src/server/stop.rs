@@ -75,8 +75,7 @@ impl Server {
             return false;
         };
         // A block is created before the connection is looked up. With none now, every caller that
-        // looked
-        // up this connection has finished; later callers find none, and wait.
+        // looked up this connection has finished; later callers find none, and wait.
         if self.stop_blocks.load(Ordering::SeqCst) > 0 || !self.is_unused(&live, &wanted) {
             self.live.store(Some(live));
             return false;

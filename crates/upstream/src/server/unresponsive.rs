@@ -18,8 +18,7 @@ pub(super) struct SilenceChecks {
 
 impl Server {
     /// Returns the check that is made when a call over this connection times out. It continues if
-    /// the
-    /// client of the call disconnects.
+    /// the client of the call disconnects.
     pub(super) fn check_on_timeout(self: &Arc<Self>, live: &Arc<LiveConnection>) -> OnTimeout {
         let (server, live) = (self.clone(), live.clone());
         OnTimeout::new(move |timed_out| {

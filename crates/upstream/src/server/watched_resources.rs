@@ -14,8 +14,7 @@ pub(super) struct WatchedResources {
     /// replaces: a client can stop watching at either.
     counts: Arc<Mutex<BTreeMap<String, usize>>>,
     /// Held while the server is sent a change of the watched resources, because two changes in the
-    /// wrong
-    /// order would leave a client without its updates.
+    /// wrong order would leave a client without its updates.
     changing: tokio::sync::Mutex<()>,
 }
 

@@ -82,11 +82,16 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Tally> {
     let length = Duration::from_secs_f64(arguments.seconds);
     let round = Arc::new(Round::new(arguments)?);
     let mut first = Client::connect(&arguments.url, arguments.era).await?;
-    first_answer(&mut first, &round).await?;
+    wait_for_first_answer(&mut first, &round).await?;
     let mut tasks = JoinSet::new();
     for _ in 0..arguments.clients {
         let client = Client::connect(&arguments.url, arguments.era).await?;
-        tasks.spawn(drive(client, round.clone(), Arc::clone(&ready), length));
+        tasks.spawn(drive_client(
+            client,
+            round.clone(),
+            Arc::clone(&ready),
+            length,
+        ));
     }
     let mut all = Tally::default();
     while let Some(tally) = tasks.join_next().await {
@@ -96,9 +101,9 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Tally> {
 }
 
 /// A gateway that has just started may still be listing its upstream.
-async fn first_answer(client: &mut Client, round: &Round) -> anyhow::Result<()> {
+async fn wait_for_first_answer(client: &mut Client, round: &Round) -> anyhow::Result<()> {
     let begin = Instant::now();
-    while let Err(error) = round.once(client, &mut Tally::default()).await {
+    while let Err(error) = round.call_once(client, &mut Tally::default()).await {
         if begin.elapsed() > PATIENCE {
             return Err(error);
         }
@@ -107,7 +112,7 @@ async fn first_answer(client: &mut Client, round: &Round) -> anyhow::Result<()> 
     Ok(())
 }
 
-async fn drive(
+async fn drive_client(
     mut client: Client,
     round: Arc<Round>,
     ready: Arc<Barrier>,
@@ -138,13 +143,12 @@ impl Round {
     }
 
     /// Repeats until the time is over, or something fails: a failing call fails again at once, and
-    /// would be
-    /// counted endlessly.
+    /// would be counted endlessly.
     async fn repeat(&self, client: &mut Client, length: Duration) -> Tally {
         let mut tally = Tally::default();
         let begin = Instant::now();
         while begin.elapsed() < length && tally.errors.is_empty() {
-            if let Err(error) = self.once(client, &mut tally).await {
+            if let Err(error) = self.call_once(client, &mut tally).await {
                 tally.errors.push(format!("{error:#}"));
             }
         }
@@ -152,7 +156,7 @@ impl Round {
         tally
     }
 
-    async fn once(&self, client: &mut Client, tally: &mut Tally) -> anyhow::Result<()> {
+    async fn call_once(&self, client: &mut Client, tally: &mut Tally) -> anyhow::Result<()> {
         if let Some(searches) = &self.searches {
             let search = Call::search(self.era, &searches.next())?;
             tally.searches.push(time_call(client, &search).await?);

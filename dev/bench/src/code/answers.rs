@@ -25,7 +25,7 @@ impl ServiceAnswers {
         Ok(answers)
     }
 
-    pub(super) fn of(&self, server: &str, tool: &str) -> Option<&Value> {
+    pub(super) fn get(&self, server: &str, tool: &str) -> Option<&Value> {
         self.0.get(&(server.to_owned(), tool.to_owned()))
     }
 

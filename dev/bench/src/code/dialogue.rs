@@ -58,8 +58,7 @@ impl CountedDialogue {
     }
 
     /// One call per turn. In each, a model reads everything again: the definitions, the request,
-    /// and every
-    /// call and answer so far.
+    /// and every call and answer so far.
     pub(super) fn one_by_one(&self, definitions: usize) -> Spent {
         let mut context = definitions + self.request;
         let mut spent = Spent::default();

@@ -104,7 +104,7 @@ impl CodeFigure {
 
 impl LatencySpread {
     /// There must be at least one latency.
-    pub(super) fn of(mut latencies: Vec<Duration>) -> Self {
+    pub(super) fn from_latencies(mut latencies: Vec<Duration>) -> Self {
         latencies.sort_unstable();
         let last = latencies.len() - 1;
         Self {
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_spread_is_taken_from_the_sorted_latencies() {
         let latencies = (1..=100).rev().map(Duration::from_millis).collect();
-        let spread = LatencySpread::of(latencies);
+        let spread = LatencySpread::from_latencies(latencies);
         assert_eq!((spread.p50, spread.p95), (50.0, 95.0));
     }
 }

@@ -1,6 +1,5 @@
 //! A thousand clients ask for the errors of a project at the same moment: with intents, and by
-//! listing
-//! every tool and calling the right one.
+//! listing every tool and calling the right one.
 
 use std::sync::Barrier;
 use std::thread;
@@ -29,7 +28,7 @@ pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
         for way in AskingWay::ALL {
             let label = format!("{takes_ms} ms, {}", way.name());
             eprintln!("{label}");
-            let crowd = scene.crowd(way)?;
+            let crowd = scene.ask_at_once(way)?;
             add(&mut report, &label, &crowd);
             crowds.push((label, crowd));
         }
@@ -141,7 +140,7 @@ impl ErrorTracker {
     }
 
     /// Sessions are opened before the clock starts.
-    fn crowd(&self, way: AskingWay) -> anyhow::Result<AskedAtOnce> {
+    fn ask_at_once(&self, way: AskingWay) -> anyhow::Result<AskedAtOnce> {
         let (origin, ready) = (self.gateway.origin.as_str(), Barrier::new(CLIENTS + 1));
         let ready = &ready;
         thread::scope(|scope| {
@@ -164,8 +163,7 @@ impl ErrorTracker {
 }
 
 /// The result and the time of one client. The clock of the thread that waits for all would start
-/// late,
-/// because a thousand others wake with it.
+/// late, because a thousand others wake with it.
 struct ClientEnd {
     began: Instant,
     ended: Instant,
@@ -236,10 +234,10 @@ fn sentry(repository: &Repository, takes_ms: u64) -> anyhow::Result<Vec<Tool>> {
     let mut lines = catalog::lines(&folder.join("sentry/tools.jsonl"))?;
     for line in &mut lines {
         let name = line["name"].as_str().unwrap_or_default();
-        line["answer"] = json!(answers.of("sentry", name));
+        line["answer"] = json!(answers.get("sentry", name));
         line["takes_ms"] = json!(takes_ms);
     }
-    Ok(lines.iter().map(Tool::of).collect())
+    Ok(lines.iter().map(Tool::from_line).collect())
 }
 
 fn add(report: &mut PartReport, label: &str, crowd: &AskedAtOnce) {

@@ -6,13 +6,13 @@
 //! - [`neighbours`]: calls and programs of one tenant while another runs hostile programs
 //! - [`tasks`]: a peer's tasks as programs and as plain calls; [`published`] reads the tasks,
 //!   [`task_scene`] runs the servers, [`answers`] their answers, [`dialogue`] counts
-//! - [`exam_suite`]: writes those tasks for `kitbag eval agents`
+//! - [`eval_suite`]: writes those tasks for `kitbag eval agents`
 //! - [`intents`]: a thousand clients with intents, and as many that list and call
 //! - [`figures`]: the figures of each part with their goals
 
 mod answers;
 mod dialogue;
-mod exam_suite;
+mod eval_suite;
 mod figures;
 mod intents;
 mod neighbours;
@@ -35,7 +35,7 @@ use self::published::TaskFiles;
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let options = CodeOptions::parse(arguments)?;
     if let Some((files, folder)) = options.tasks.as_ref().zip(options.suite.as_deref()) {
-        return exam_suite::write(&repository.evals(), files, folder);
+        return eval_suite::write(&repository.evals(), files, folder);
     }
     build(repository)?;
     let mut reports = Vec::new();

@@ -1,6 +1,5 @@
 //! Calls and programs of one tenant while another tenant runs hostile programs, compared with the
-//! same
-//! without an attack.
+//! same without an attack.
 
 use std::fs;
 use std::path::Path;
@@ -19,16 +18,16 @@ use crate::cli::kitbag;
 use crate::http::Session;
 
 pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
-    let house = SharedHouse::open(repository)?;
+    let gateway = SharedGateway::open(repository)?;
     let mut report =
         PartReport::new("a tenant beside another one's hostile programs, eight at a time");
     eprintln!("in peace");
-    let peace = house.visit()?;
+    let peace = gateway.measure_latencies()?;
     report.add("in peace, a call, p50", peace.calls.p50, "ms");
     report.add("in peace, a program, p50", peace.programs.p50, "ms");
     for (attack, act) in ATTACKS {
         eprintln!("beside {attack}");
-        let (beside, acts) = house.visit_under_attack(act)?;
+        let (beside, acts) = gateway.measure_under_attack(act)?;
         report.add(format!("{attack}, acts"), acts as f64, "");
         add(
             &mut report,
@@ -98,13 +97,12 @@ impl HostileAct {
 
 const LENGTH: Duration = Duration::from_secs(8);
 /// A hostile program runs until its timeout. A short timeout starts the next one sooner, which is
-/// worse
-/// for the others than one that continues.
+/// worse for the others than one that continues.
 const SETTINGS: &str = "[policy]\ncode_writes = \"allow\"\n\n[code]\ntimeout = \"3s\"\n\n\
                         [tenants.peaceful]\n\n[tenants.hostile]\n\n";
 
 /// A gateway with two tenants and a server whose tool `echo` repeats its argument.
-struct SharedHouse {
+struct SharedGateway {
     gateway: Gateway,
     peaceful: String,
     hostile: String,
@@ -112,12 +110,12 @@ struct SharedHouse {
 }
 
 /// The latencies of one tenant over a while.
-struct Visit {
+struct TenantLatencies {
     calls: LatencySpread,
     programs: LatencySpread,
 }
 
-impl SharedHouse {
+impl SharedGateway {
     fn open(repository: &Repository) -> anyhow::Result<Self> {
         let folder = repository.scratch("bench-code-neighbours")?;
         let (testbed, url) =
@@ -139,14 +137,14 @@ impl SharedHouse {
 
     /// Measures during an attack, and returns the number of hostile acts that ended in the
     /// meantime.
-    fn visit_under_attack(&self, act: HostileAct) -> anyhow::Result<(Visit, usize)> {
+    fn measure_under_attack(&self, act: HostileAct) -> anyhow::Result<(TenantLatencies, usize)> {
         let over = AtomicBool::new(false);
         let (origin, hostile) = (&self.gateway.origin, &self.hostile);
         thread::scope(|scope| {
             let attackers: Vec<_> = (0..act.at_a_time())
                 .map(|_| scope.spawn(|| attack(origin, hostile, act, &over)))
                 .collect();
-            let visit = self.visit();
+            let visit = self.measure_latencies();
             over.store(true, Ordering::Relaxed);
             let mut acts = 0;
             for attacker in attackers {
@@ -161,7 +159,7 @@ impl SharedHouse {
     }
 
     /// Alternates calls and runs.
-    fn visit(&self) -> anyhow::Result<Visit> {
+    fn measure_latencies(&self) -> anyhow::Result<TenantLatencies> {
         let origin = &self.gateway.origin;
         let mut all = Session::open_with_key(origin, "/mcp/all", &self.peaceful)?;
         let mut code = Session::open_with_key(origin, "/mcp/code", &self.peaceful)?;
@@ -176,9 +174,9 @@ impl SharedHouse {
                 &json!({ "code": "return 1" }),
             )?);
         }
-        Ok(Visit {
-            calls: LatencySpread::of(calls),
-            programs: LatencySpread::of(programs),
+        Ok(TenantLatencies {
+            calls: LatencySpread::from_latencies(calls),
+            programs: LatencySpread::from_latencies(programs),
         })
     }
 }

@@ -1,6 +1,5 @@
 //! The time from a request to the result of the smallest program: with an idle worker and with a
-//! new one,
-//! in the sandbox only and through the gateway.
+//! new one, in the sandbox only and through the gateway.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,9 +23,9 @@ use crate::http::Session;
 pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
     let mut report = PartReport::new("the start of a run: `return 1`");
     eprintln!("the sandbox only");
-    tokio::runtime::Runtime::new()?.block_on(alone(repository, &mut report))?;
+    tokio::runtime::Runtime::new()?.block_on(measure_sandbox(repository, &mut report))?;
     eprintln!("through the gateway");
-    through_the_gateway(repository, &mut report)?;
+    measure_gateway(repository, &mut report)?;
     Ok(report)
 }
 
@@ -39,19 +38,19 @@ const COLD_RUNS: usize = 30;
 const FIRST_CALLS: usize = 8;
 const SMALLEST: &str = "return 1";
 
-async fn alone(repository: &Repository, report: &mut PartReport) -> anyhow::Result<()> {
+async fn measure_sandbox(repository: &Repository, report: &mut PartReport) -> anyhow::Result<()> {
     let settings = settings(repository);
     add(
         report,
         "sandbox, worker waits",
         WARM,
-        warm(&settings).await?,
+        measure_warm(&settings).await?,
     );
     add(
         report,
         "sandbox, first run after its start",
         COLD,
-        first(&settings).await?,
+        measure_first_run(&settings).await?,
     );
     add(
         report,
@@ -62,7 +61,7 @@ async fn alone(repository: &Repository, report: &mut PartReport) -> anyhow::Resu
     Ok(())
 }
 
-async fn warm(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
+async fn measure_warm(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
     let (sandbox, tenant) = (Sandbox::new(settings.clone()), tenant(0)?);
     time_run(&sandbox, &tenant).await?;
     let mut latencies = Vec::new();
@@ -72,7 +71,7 @@ async fn warm(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
     Ok(latencies)
 }
 
-async fn first(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
+async fn measure_first_run(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
     let mut latencies = Vec::new();
     for _ in 0..COLD_RUNS {
         let sandbox = Sandbox::new(settings.clone());
@@ -82,14 +81,17 @@ async fn first(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
 }
 
 /// Each run is of another tenant, so that none can use the previous worker, and there is no room
-/// for an
-/// idle worker.
+/// for an idle worker.
 async fn measure_crowded(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
     let sandbox = Sandbox::new(settings.clone());
     let arrived = Arc::new(Semaphore::new(0));
     let mut long = JoinSet::new();
     for number in 1..settings.most {
-        long.spawn(stay(sandbox.clone(), tenant(number)?, arrived.clone()));
+        long.spawn(occupy_worker(
+            sandbox.clone(),
+            tenant(number)?,
+            arrived.clone(),
+        ));
     }
     let _all = arrived.acquire_many(settings.most as u32 - 1).await?;
     time_run(&sandbox, &tenant(0)?).await?;
@@ -100,7 +102,7 @@ async fn measure_crowded(settings: &SandboxSettings) -> anyhow::Result<Vec<Durat
     Ok(latencies)
 }
 
-async fn stay(sandbox: Sandbox, tenant: Tenant, arrived: Arc<Semaphore>) {
+async fn occupy_worker(sandbox: Sandbox, tenant: Tenant, arrived: Arc<Semaphore>) {
     let host = SilentHost { arrived };
     sandbox
         .run(&tenant, program("await search('')"), &host)
@@ -167,7 +169,7 @@ fn settings(repository: &Repository) -> SandboxSettings {
     }
 }
 
-fn through_the_gateway(repository: &Repository, report: &mut PartReport) -> anyhow::Result<()> {
+fn measure_gateway(repository: &Repository, report: &mut PartReport) -> anyhow::Result<()> {
     let mut first = Vec::new();
     for _ in 1..FIRST_CALLS {
         first.push(call(&mut open_session(repository)?.1)?);
@@ -203,7 +205,7 @@ fn call(session: &mut Session) -> anyhow::Result<Duration> {
 }
 
 fn add(report: &mut PartReport, what: &str, most: f64, latencies: Vec<Duration>) {
-    let spread = LatencySpread::of(latencies);
+    let spread = LatencySpread::from_latencies(latencies);
     report.add(format!("{what}, p50"), spread.p50, "ms");
     report.set_goal(Goal::AtMost(most));
     report.add(format!("{what}, p95"), spread.p95, "ms");

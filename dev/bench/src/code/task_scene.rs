@@ -35,8 +35,7 @@ pub(super) struct PlayedTask {
     /// The reason why the task is not done.
     pub(super) failure: Option<String>,
     /// The tools that the program calls but its first search does not return. A model then searches
-    /// again,
-    /// here with the request as the query.
+    /// again, here with the request as the query.
     pub(super) not_found: Vec<String>,
 }
 
@@ -48,7 +47,7 @@ impl TaskScene {
         let foreign: Vec<Tool> = tools
             .iter()
             .filter(|tool| !REAL.contains(&tool["server"].as_str().unwrap_or_default()))
-            .map(|tool| Tool::of(&line(tool, &answers)))
+            .map(|tool| Tool::from_line(&line(tool, &answers)))
             .collect();
         let upstreams = Upstreams::start(repository, &folder, &foreign)?;
         let sections = [
@@ -200,7 +199,7 @@ pub(super) fn line(tool: &Value, answers: &ServiceAnswers) -> Value {
         "server": server,
         "name": name,
         "description": tool["description"],
-        "answer": answers.of(server, name),
+        "answer": answers.get(server, name),
     });
     if reads(name) {
         line["annotations"] = json!({ "readOnlyHint": true });

@@ -1,10 +1,8 @@
 //! A peer's tasks, done by programs and by plain calls, and the tokens that a model would have paid
-//! for
-//! each way.
+//! for each way.
 //!
 //! No model is used. The programs were written by hand, and plain calls are the calls that the
-//! program
-//! makes, with its computed arguments.
+//! program makes, with its computed arguments.
 
 use serde_json::{Value, json};
 use xtask::repository::Repository;
@@ -22,7 +20,7 @@ pub(super) fn measure(repository: &Repository, files: &TaskFiles) -> anyhow::Res
     for task in &tasks {
         let program = TaskProgram::read(&programs, &task.id)?;
         let one = scene.play(task, &program)?;
-        tell(&task.id, &one);
+        print_outcome(&task.id, &one);
         played.push(one);
     }
     let named = tasks.iter().filter(|task| task.names_a_tool).count();
@@ -30,12 +28,12 @@ pub(super) fn measure(repository: &Repository, files: &TaskFiles) -> anyhow::Res
         PartReport::new("tasks that Bifrost publishes, by programs and by plain calls");
     report.add("tasks", tasks.len() as f64, "");
     report.add("tasks that name a tool of the list", named as f64, "");
-    outcomes(&mut report, &played);
-    prices(&mut report, repository, &scene, &played)?;
+    add_outcomes(&mut report, &played);
+    add_prices(&mut report, repository, &scene, &played)?;
     Ok(report)
 }
 
-fn tell(id: &str, played: &PlayedTask) {
+fn print_outcome(id: &str, played: &PlayedTask) {
     if let Some(failure) = &played.failure {
         eprintln!("{id} is not done: {failure}");
     }
@@ -47,7 +45,7 @@ fn tell(id: &str, played: &PlayedTask) {
     }
 }
 
-fn outcomes(report: &mut PartReport, played: &[PlayedTask]) {
+fn add_outcomes(report: &mut PartReport, played: &[PlayedTask]) {
     let done = played.iter().filter(|it| it.failure.is_none()).count();
     let found = played.iter().filter(|it| it.not_found.is_empty()).count();
     let calls: usize = played.iter().map(|it| it.plain.turns.len()).sum();
@@ -60,7 +58,7 @@ fn outcomes(report: &mut PartReport, played: &[PlayedTask]) {
 /// Bifrost's own figure with its code mode, at 508 tools, with a real model.
 const PUBLISHED: f64 = 83_000.0;
 
-fn prices(
+fn add_prices(
     report: &mut PartReport,
     repository: &Repository,
     scene: &TaskScene,

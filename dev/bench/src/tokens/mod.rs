@@ -34,7 +34,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     for scene in Scene::all(repository, options.data.as_deref())? {
         eprintln!("{}", scene.name);
         let heard = scene.play(repository)?;
-        reports.push(Report::of(repository, &scene, &heard)?);
+        reports.push(Report::from_conversation(repository, &scene, &heard)?);
     }
     if options.json {
         let reports: Vec<Value> = reports.iter().map(Report::json).collect();
@@ -69,7 +69,11 @@ enum Figure {
 }
 
 impl Report {
-    fn of(repository: &Repository, scene: &Scene, heard: &Heard) -> anyhow::Result<Self> {
+    fn from_conversation(
+        repository: &Repository,
+        scene: &Scene,
+        heard: &Heard,
+    ) -> anyhow::Result<Self> {
         let mut searches = count(repository, &heard.searches)?;
         let found = sizes(
             repository,
@@ -81,7 +85,7 @@ impl Report {
         let conversation: usize = count(repository, &heard.conversation)?.iter().sum();
         let straight: usize = count(repository, &heard.straight)?.iter().sum();
         let (shown, catalog) = (heard.shown, heard.catalog);
-        let (ours, theirs) = (shown + conversation, catalog + straight);
+        let (with_search, with_all_tools) = (shown + conversation, catalog + straight);
         searches.sort_unstable();
         let row = |what: String, measured, wanted| Row {
             what,
@@ -93,7 +97,7 @@ impl Report {
             .iter()
             .map(|[described, own]| *described as i64 - *own as i64)
             .max();
-        let part = Figure::Part(theirs as f64 / ours as f64);
+        let part = Figure::Part(with_all_tools as f64 / with_search as f64);
         let saved = Figure::Saved(1.0 - shown as f64 / catalog as f64);
         Ok(Self {
             scene: scene.name,
@@ -133,12 +137,12 @@ impl Report {
                 ),
                 row(
                     "find, call, read: the whole conversation".to_owned(),
-                    tokens(ours),
+                    tokens(with_search),
                     None,
                 ),
                 row(
                     "the same with all tools listed".to_owned(),
-                    tokens(theirs),
+                    tokens(with_all_tools),
                     None,
                 ),
                 row(

@@ -62,7 +62,7 @@ fn check_arguments(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorO
     for (name, value) in mirrored_arguments(&schema, &arguments) {
         let name = format!("mcp-param-{name}").to_ascii_lowercase();
         let header = text(headers, &name).ok_or_else(|| missing_error(&name))?;
-        if !decode_value(header).is_some_and(|header| says(&header, value)) {
+        if !decode_value(header).is_some_and(|header| header_matches(&header, value)) {
             return Err(mismatch(&name, header, &value.to_string()));
         }
     }
@@ -87,7 +87,7 @@ fn mirrored_arguments<'a>(schema: &'a Value, arguments: &'a Value) -> Vec<(&'a s
     found
 }
 
-fn says(header: &str, value: &Value) -> bool {
+fn header_matches(header: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => header == text,
         Value::Number(number) => header.parse::<f64>().ok() == number.as_f64(),
@@ -151,6 +151,6 @@ mod tests {
             [("C", &json!(1))]
         );
         assert_eq!(mirrored_arguments(&schema, &json!({ "a": null })), []);
-        assert!(says("42.0", &json!(42)));
+        assert!(header_matches("42.0", &json!(42)));
     }
 }

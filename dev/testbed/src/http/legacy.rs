@@ -28,24 +28,24 @@ pub(super) struct LegacySession {
     next_stream: AtomicUsize,
 }
 
-pub(super) async fn receive(house: &HttpState, headers: &HeaderMap, message: Message) -> Response {
+pub(super) async fn receive(state: &HttpState, headers: &HeaderMap, message: Message) -> Response {
     if let Message::Request(request) = &message
         && request.method == method::INITIALIZE
     {
-        return open_session(house, request.clone()).await;
+        return open_session(state, request.clone()).await;
     }
-    let session = match session(house, headers) {
+    let session = match session(state, headers) {
         Ok(session) => session,
         Err(refusal) => {
             return refusal
-                .into_response(&message, house.server.has(Misbehaviour::NoDiscoverAnswer))
+                .into_response(&message, state.server.has(Misbehaviour::NoDiscoverAnswer))
                 .await;
         }
     };
     match message {
-        Message::Request(request) => serve(house, &session, request).await,
+        Message::Request(request) => serve(state, &session, request).await,
         Message::Notification(notification) => {
-            dispatch::notice(&house.server, &session.peer, &notification);
+            dispatch::notice(&state.server, &session.peer, &notification);
             StatusCode::ACCEPTED.into_response()
         }
         Message::Response(response) => {
@@ -57,13 +57,13 @@ pub(super) async fn receive(house: &HttpState, headers: &HeaderMap, message: Mes
 
 /// Serves GET: the stream of the session, or the rest of a broken stream.
 pub(super) async fn open_stream(
-    State(house): State<Arc<HttpState>>,
+    State(state): State<Arc<HttpState>>,
     headers: HeaderMap,
 ) -> Response {
-    if !house.server.era.speaks(Era::Legacy) {
+    if !state.server.era.speaks(Era::Legacy) {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
-    let session = match session(&house, &headers) {
+    let session = match session(&state, &headers) {
         Ok(session) => session,
         Err(refusal) => return refusal.status().into_response(),
     };
@@ -80,22 +80,22 @@ pub(super) async fn open_stream(
 }
 
 pub(super) async fn end_session(
-    State(house): State<Arc<HttpState>>,
+    State(state): State<Arc<HttpState>>,
     headers: HeaderMap,
 ) -> Response {
-    if !house.server.era.speaks(Era::Legacy) {
+    if !state.server.era.speaks(Era::Legacy) {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
-    let session = match session(&house, &headers) {
+    let session = match session(&state, &headers) {
         Ok(session) => session,
         Err(refusal) => return refusal.status().into_response(),
     };
-    house
+    state
         .lock()
         .retain(|_, other| !Arc::ptr_eq(other, &session));
     session.peer.cancel_all();
     if let Some(greeting) = session.peer.handshake() {
-        house.server.listeners.remove(greeting.listener);
+        state.server.listeners.remove(greeting.listener);
     }
     StatusCode::NO_CONTENT.into_response()
 }
@@ -103,7 +103,7 @@ pub(super) async fn end_session(
 const SESSION_HEADER: &str = "mcp-session-id";
 const GENERAL: &str = "general";
 
-async fn open_session(house: &HttpState, request: Request) -> Response {
+async fn open_session(state: &HttpState, request: Request) -> Response {
     let (general, for_general) = Outbox::channel();
     let peer = Arc::new(ConnectedClient::new(general));
     let session = Arc::new(LegacySession {
@@ -112,20 +112,20 @@ async fn open_session(house: &HttpState, request: Request) -> Response {
         streams: Mutex::new(HashMap::new()),
         next_stream: AtomicUsize::new(1),
     });
-    let mut response = serve(house, &session, request).await;
+    let mut response = serve(state, &session, request).await;
     if session.peer.handshake().is_some() {
         let id = new_id();
         let value = HeaderValue::from_str(&id).expect("hexadecimal fits a header");
         response.headers_mut().insert(SESSION_HEADER, value);
-        house.lock().insert(id, session);
+        state.lock().insert(id, session);
     }
     response
 }
 
 /// Sends an answer without other messages as JSON, and otherwise as a stream.
-async fn serve(house: &HttpState, session: &LegacySession, request: Request) -> Response {
+async fn serve(state: &HttpState, session: &LegacySession, request: Request) -> Response {
     let (outbox, mut outgoing) = Outbox::channel();
-    dispatch::start(&house.server, &session.peer, Era::Legacy, request, &outbox);
+    dispatch::start(&state.server, &session.peer, Era::Legacy, request, &outbox);
     drop(outbox);
     match outgoing.recv().await {
         Some(OutboxItem::Message(Message::Response(answer))) => json(StatusCode::OK, answer),
@@ -138,9 +138,9 @@ async fn serve(house: &HttpState, session: &LegacySession, request: Request) -> 
     }
 }
 
-fn session(house: &HttpState, headers: &HeaderMap) -> Result<Arc<LegacySession>, SessionRefusal> {
+fn session(state: &HttpState, headers: &HeaderMap) -> Result<Arc<LegacySession>, SessionRefusal> {
     let id = text(headers, SESSION_HEADER).ok_or(SessionRefusal::NoSession)?;
-    let session = house
+    let session = state
         .lock()
         .get(id)
         .cloned()

@@ -53,7 +53,7 @@ pub(crate) async fn serve_catalog(
 }
 
 fn endpoint(server: Arc<TestServer>) -> Router {
-    let house = Arc::new(HttpState {
+    let state = Arc::new(HttpState {
         server,
         sessions: Mutex::new(HashMap::new()),
     });
@@ -66,7 +66,7 @@ fn endpoint(server: Arc<TestServer>) -> Router {
         )
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn(only_local))
-        .with_state(house)
+        .with_state(state)
 }
 
 /// A gateway in front of hundreds of servers of this process connects to all of them at once. The
@@ -124,8 +124,8 @@ struct HttpState {
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
 
-async fn receive(State(house): State<Arc<HttpState>>, headers: HeaderMap, body: Bytes) -> Response {
-    if let Some(refusal) = held_off(&house.server) {
+async fn receive(State(state): State<Arc<HttpState>>, headers: HeaderMap, body: Bytes) -> Response {
+    if let Some(refusal) = answer_while_waiting(&state.server) {
         return refusal;
     }
     if !accepts_both(&headers) {
@@ -139,14 +139,14 @@ async fn receive(State(house): State<Arc<HttpState>>, headers: HeaderMap, body: 
         Ok(message) => message,
         Err(why) => return json(StatusCode::BAD_REQUEST, dispatch::malformed_response(&why)),
     };
-    match era_of(house.server.era, &headers, &message) {
-        Era::Legacy => legacy::receive(&house, &headers, message).await,
-        Era::Modern => modern::receive(&house.server, &headers, message).await,
+    match era_of(state.server.era, &headers, &message) {
+        Era::Legacy => legacy::receive(&state, &headers, message).await,
+        Era::Modern => modern::receive(&state.server, &headers, message).await,
     }
 }
 
 /// Returns the answer to every request while the server asks to wait.
-fn held_off(server: &TestServer) -> Option<Response> {
+fn answer_while_waiting(server: &TestServer) -> Option<Response> {
     let wanted = server
         .read("hold-off")
         .filter(|_| server.has(Misbehaviour::HoldOff))?;

@@ -36,8 +36,7 @@ pub(super) async fn receive(
     let started = dispatch::start(server, &peer, Era::Modern, request, &outbox);
     drop(outbox);
     // A client that closes the connection before the answer has cancelled: then this future or the
-    // stream is
-    // dropped.
+    // stream is dropped.
     let hung_up = started.cancel.drop_guard();
     match next(&mut outgoing).await {
         Some(Message::Response(answer)) => {

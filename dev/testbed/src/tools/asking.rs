@@ -170,8 +170,7 @@ async fn elicit(call: TestCall, what: &str, input: InputRequest) -> CallOutcome 
 }
 
 /// The eras differ most here: an older server rejects the call with a list of pages, and works when
-/// it
-/// is called again; a newer one asks.
+/// it is called again; a newer one asks.
 async fn visit(call: TestCall) -> CallOutcome {
     let input = InputRequest::visit("Please sign in", "https://example.com/sign-in");
     if !matches!(call.dialogue, Dialogue::Legacy) {
@@ -191,8 +190,7 @@ async fn visit(call: TestCall) -> CallOutcome {
 const URL_ELICITATION_REQUIRED: i64 = -32_042;
 
 /// A legacy session declares once what its client supports, and a gateway declares more than any
-/// single
-/// client supports. Only asking the client shows it.
+/// single client supports. Only asking the client shows it.
 async fn needs_sampling(call: TestCall) -> CallOutcome {
     if !call.capabilities().contains("sampling") {
         return Err(missing_capability(&json!({ "sampling": {} })).into());

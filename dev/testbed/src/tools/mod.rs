@@ -4,12 +4,12 @@ mod asking;
 pub(crate) mod content;
 pub(crate) mod exotic;
 mod jobs;
-mod ours;
+mod kitbag_tests;
 mod rounds;
 mod signals;
 mod tasks;
 
-pub(crate) use ours::echo;
+pub(crate) use kitbag_tests::echo;
 
 use futures::future::BoxFuture;
 use kitbag_wire::{Raw, RawObject, raw};
@@ -113,7 +113,7 @@ fn table() -> impl Iterator<Item = &'static TestTool> {
         rounds::TOOLS,
         tasks::TOOLS,
         exotic::TOOLS,
-        ours::TOOLS,
+        kitbag_tests::TOOLS,
     ]
     .into_iter()
     .flatten()

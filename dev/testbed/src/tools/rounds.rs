@@ -141,8 +141,7 @@ async fn as_declared(call: TestCall) -> CallOutcome {
 }
 
 /// A gateway declares more for its session than this one client may support, so the tool asks one
-/// by one
-/// and skips rejected questions.
+/// by one and skips rejected questions.
 async fn one_by_one(call: &TestCall, wanted: InputRequests) -> CallOutcome {
     let mut given = 0;
     for (key, input) in wanted.wanted {

@@ -44,7 +44,7 @@ fn progress(task: &ScriptedTask, calls: &[PastCall]) -> (usize, usize) {
 /// Calls the tool of a step if it is listed or found, and otherwise searches for it once or twice.
 fn one_step(step: &TaskStep, request: &ModelRequest) -> Move {
     if request.lists(&step.tool) || request.has_found(&step.tool) {
-        return reach(step, request, step.arguments.clone());
+        return call_step(step, request, step.arguments.clone());
     }
     let searches = [step.intent.as_str(), request.prompt.as_str()].map(|it| json!({ "query": it }));
     let mut searches = searches.into_iter();
@@ -58,7 +58,7 @@ fn one_step(step: &TaskStep, request: &ModelRequest) -> Move {
 const SEARCH: &str = "search_available_tools";
 
 /// Calls the tool of a step by its name if it is listed, and through `call_api` otherwise.
-fn reach(step: &TaskStep, request: &ModelRequest, arguments: Value) -> Move {
+fn call_step(step: &TaskStep, request: &ModelRequest, arguments: Value) -> Move {
     match request.lists("call_api") && !request.lists(&step.tool) {
         true => call(
             "call_api",
@@ -124,14 +124,13 @@ fn lazy_end(request: &ModelRequest) -> Move {
 }
 
 /// Makes each step at the third attempt at best: under a wrong name, with a wrong argument twice,
-/// and
-/// then correctly.
+/// and then correctly.
 fn stumble_through(step: &TaskStep, request: &ModelRequest, since: usize) -> Move {
     let is_known = request.lists(&step.tool) || request.has_found(&step.tool);
     match since {
         0 => call(&misname_tool(&step.tool), step.arguments.clone()),
         1 if !is_known => one_step(step, request),
-        1 | 2 => reach(step, request, misspell_arguments(&step.arguments)),
+        1 | 2 => call_step(step, request, misspell_arguments(&step.arguments)),
         _ => one_step(step, request),
     }
 }

@@ -1,8 +1,6 @@
 //! Scripts in place of a model, behind OpenAI's Chat Completions API. They know how the tasks of a
-//! suite
-//! are done, and choose the next call from each request only: from the listed tools and the results
-//! so
-//! far.
+//! suite are done, and choose the next call from each request only: from the listed tools and the
+//! results so far.
 //!
 //! # Layout
 //! - this file: the endpoint; `request`: a parsed request

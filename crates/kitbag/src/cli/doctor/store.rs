@@ -45,8 +45,8 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> Store
         "can be read and written"
     };
     findings.push(match store.check_writable().await {
-        Ok(()) => AREA.ok(store.place(), what),
-        Err(error) => store_error(store.place(), error),
+        Ok(()) => AREA.ok(store.location(), what),
+        Err(error) => store_error(store.location(), error),
     });
     store.close().await;
     state

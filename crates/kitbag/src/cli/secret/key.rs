@@ -52,7 +52,11 @@ fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Resu
         (KeyLocation::Env, format!("variable {KEY_VARIABLE}"), true)
     } else {
         let keeper = key_keeper(config.secret_key, store);
-        (config.secret_key, keeper.place(), keeper.read()?.is_some())
+        (
+            config.secret_key,
+            keeper.location(),
+            keeper.read()?.is_some(),
+        )
     };
     let result = json!({ "place": place.as_str(), "exists": exists });
     invocation.output.show(&result, |_| match exists {
@@ -94,10 +98,10 @@ async fn move_to(
     trail::record_event(store, event).await?;
     let result = json!({ "place": target.as_str(), "moved": copied });
     invocation.output.show(&result, |_| match copied {
-        true => format!("Moved the key to: {}", new.place()),
+        true => format!("Moved the key to: {}", new.location()),
         false => format!(
             "No key yet; storing the first secret creates one in: {}",
-            new.place()
+            new.location()
         ),
     })?;
     if given {

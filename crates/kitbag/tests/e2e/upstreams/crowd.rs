@@ -50,7 +50,7 @@ async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others
 }
 
 #[tokio::test]
-async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running() {
+async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_find_by_command_line() {
     let home = Home::new("");
     let trace = home.path("trace");
     let table = |number: usize| {

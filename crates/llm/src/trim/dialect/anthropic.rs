@@ -7,8 +7,7 @@ use super::{ContentPart, Utterance, join_texts, user_utterance};
 use crate::trim::request::RequestOutline;
 
 /// Claude Code sends its billing data as a block of the system prompt, different in each request.
-/// The
-/// block says nothing about the conversation.
+/// The block says nothing about the conversation.
 const BILLING: &str = "x-anthropic-billing-header";
 
 pub(super) fn parse_messages<'a>(outline: &RequestOutline<'a>) -> Option<Vec<Utterance<'a>>> {

@@ -1,6 +1,5 @@
 //! OpenAI's Chat Completions API: calls in a field of the model's message, and results in messages
-//! with
-//! their own role.
+//! with their own role.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

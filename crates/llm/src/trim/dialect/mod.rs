@@ -38,8 +38,7 @@ pub(crate) fn parse_utterances<'a>(
 }
 
 /// Parses content that is one text or a list of parts, and returns the texts of the parts with one
-/// of
-/// these types.
+/// of these types.
 fn join_texts(content: Option<&RawValue>, types: &[&str]) -> String {
     let Some(content) = content else {
         return String::new();

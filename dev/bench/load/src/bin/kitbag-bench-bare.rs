@@ -1,6 +1,5 @@
 //! Forwards every request unread: the least that anything between a client and a server can cost,
-//! built
-//! with the same libraries as the gateway.
+//! built with the same libraries as the gateway.
 //!
 //! `kitbag-bench-bare 127.0.0.1:PORT` listens on its own port and prints its address.
 

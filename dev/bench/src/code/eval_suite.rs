@@ -1,10 +1,8 @@
 //! Writes a peer's tasks as a suite of `kitbag eval agents`, with the catalog for a testbed that
-//! plays all
-//! their servers, and a configuration with these servers.
+//! plays all their servers, and a configuration with these servers.
 //!
 //! The services give the same answers whatever they are asked, so there is no end state to judge. A
-//! task
-//! is done if its expected tools were called.
+//! task is done if its expected tools were called.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +24,7 @@ pub(super) fn write(evals: &Path, files: &TaskFiles, folder: &Path) -> anyhow::R
     let tools = files.tools()?;
     let tools: Vec<Tool> = tools
         .iter()
-        .map(|it| Tool::of(&line(it, &answers)))
+        .map(|it| Tool::from_line(&line(it, &answers)))
         .collect();
     let tasks: Vec<Value> = files.tasks()?.iter().map(|it| task(it, &tools)).collect();
     let suite = json!({ "version": 1, "name": "Published tasks", "tasks": tasks });

@@ -59,8 +59,8 @@ struct ImportReport {
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let (at, places) = (
-        invocation.at.clone(),
-        client_directories(&invocation.at.environment)?,
+        invocation.source.clone(),
+        client_directories(&invocation.source.environment)?,
     );
     let (here, elsewhere) = split_by_project(find(&places, arguments.from), &places);
     let clients: Vec<Client> = here.iter().map(|found| found.client).collect();

@@ -71,7 +71,7 @@ struct ExistingClients {
 
 impl ExistingClients {
     fn find(invocation: &Invocation) -> Self {
-        let Ok(places) = client_directories(&invocation.at.environment) else {
+        let Ok(places) = client_directories(&invocation.source.environment) else {
             return Self::default();
         };
         let (found, _) = split_by_project(find(&places, None), &places);

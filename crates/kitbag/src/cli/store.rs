@@ -157,7 +157,7 @@ async fn restore_backup(
 
 /// The copy would miss writes by a running gateway.
 async fn reject_running_gateway(config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
-    match join_gateway(&invocation.at, Some(config), Want::Ask).await {
+    match join_gateway(&invocation.source, Some(config), Want::Ask).await {
         JoinOutcome::Nothing => Ok(()),
         JoinOutcome::Joined(_) | JoinOutcome::Refused { .. } => {
             Err(anyhow!("a gateway is running for this configuration"))

@@ -20,7 +20,7 @@ use crate::import::{client_directories, split_by_project};
 const AREA: Area = Area::Clients;
 
 pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> Vec<Finding> {
-    let Ok(places) = client_directories(&invocation.at.environment) else {
+    let Ok(places) = client_directories(&invocation.source.environment) else {
         return Vec::new();
     };
     let (found, _) = split_by_project(find(&places, None), &places);

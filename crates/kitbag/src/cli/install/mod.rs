@@ -89,7 +89,7 @@ pub(super) async fn install(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.client_file(invocation)?;
-    let places = client_directories(&invocation.at.environment)?;
+    let places = client_directories(&invocation.source.environment)?;
     advise_edit(check_editable(&spot, &places))?;
     let config = invocation.config()?;
     let entry = if arguments.http {
@@ -149,7 +149,7 @@ pub(super) fn uninstall(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.client_file(invocation)?;
-    let places = client_directories(&invocation.at.environment)?;
+    let places = client_directories(&invocation.source.environment)?;
     let RemovedEntries { hook, server } = advise_edit(remove_entries(&spot, &places))?;
     let (path, client) = (&spot.path, spot.client);
     let of_server = describe_removal(&server, path, "Kitbag", &backup_of(path));
@@ -207,7 +207,7 @@ impl InstallTarget {
         };
         let spot = self
             .client
-            .file_to_edit(&client_directories(&invocation.at.environment)?, scope);
+            .file_to_edit(&client_directories(&invocation.source.environment)?, scope);
         spot.ok_or_else(|| anyhow!("{} has no project configuration", self.client))
             .advise(|| {
                 format!(
@@ -225,7 +225,7 @@ impl InstallArguments {
         found: Vec<ClientConfig>,
         invocation: &Invocation,
     ) -> anyhow::Result<(Vec<ImportRow>, Vec<FileProblem>)> {
-        let mut plan = ImportPlan::build(found, &invocation.at)
+        let mut plan = ImportPlan::build(found, &invocation.source)
             .await
             .context("cannot import the servers")?;
         let agreement = Agreement {
@@ -233,7 +233,7 @@ impl InstallArguments {
             command: &format!("{} --yes", self.move_command()),
         };
         confirm_project_servers(&plan, agreement, invocation.output)?;
-        plan.apply(&invocation.at).await?;
+        plan.apply(&invocation.source).await?;
         Ok((plan.rows, plan.problems))
     }
 
@@ -290,7 +290,7 @@ fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
 
 /// Returns the servers in the file that Kitbag is added to.
 fn read_target(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
-    let mut found = open(spot, &client_directories(&invocation.at.environment)?);
+    let mut found = open(spot, &client_directories(&invocation.source.environment)?);
     if spot.scope == Scope::User {
         found.retain(|found| found.project.is_none());
     }

@@ -279,11 +279,11 @@ impl ServiceState {
 
 /// Returns the path of the unit file among the user's units.
 fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
-    let around = &invocation.source.environment;
-    let home = around
+    let environment = &invocation.source.environment;
+    let home = environment
         .config_home
         .clone()
-        .or_else(|| around.home.as_ref().map(|home| home.join(".config")));
+        .or_else(|| environment.home.as_ref().map(|home| home.join(".config")));
     Ok(home
         .ok_or(ConfigError::NoHome)?
         .join("systemd/user")

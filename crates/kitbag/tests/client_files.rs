@@ -47,8 +47,8 @@ fn home() -> Home {
     home
 }
 
-fn names(told: &Value) -> Vec<String> {
-    let rows = told["servers"].as_array().unwrap();
+fn names(printed: &Value) -> Vec<String> {
+    let rows = printed["servers"].as_array().unwrap();
     rows.iter()
         .map(|row| {
             format!(
@@ -65,8 +65,8 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
     let home = home();
     let before = fs::read_to_string(home.path(CURSOR)).unwrap();
 
-    let told = home.run(&["import", "--dry-run"]);
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let printed = home.run(&["import", "--dry-run"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
     for part in [
         "time",
         "git-hub",
@@ -76,18 +76,22 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
         "export TEAM=…",
         "kitbag secret set ask.ask-key   # Key of Ask",
     ] {
-        assert!(told.stdout.contains(part), "{part}: {}", told.stdout);
+        assert!(printed.stdout.contains(part), "{part}: {}", printed.stdout);
     }
-    assert!(!told.stdout.contains("called `git hub`"), "{}", told.stdout);
     assert!(
-        told.stdout.contains("Would add 5 servers"),
+        !printed.stdout.contains("called `git hub`"),
         "{}",
-        told.stdout
+        printed.stdout
     );
     assert!(
-        told.stderr.contains("mcp.json, line 7: `wrong`"),
+        printed.stdout.contains("Would add 5 servers"),
         "{}",
-        told.stderr
+        printed.stdout
+    );
+    assert!(
+        printed.stderr.contains("mcp.json, line 7: `wrong`"),
+        "{}",
+        printed.stderr
     );
     assert!(!home.config().exists() && !home.path(".local").exists());
 
@@ -98,9 +102,9 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
         "docs-codex add",
         "ask add",
     ];
-    let told = home.json(&["import", "--yes"]);
+    let printed = home.json(&["import", "--yes"]);
     assert_eq!(
-        (names(&told), &told["done"]),
+        (names(&printed), &printed["done"]),
         (all.map(str::to_owned).into(), &json!(true))
     );
     let text = fs::read_to_string(home.config()).unwrap();
@@ -136,10 +140,13 @@ fn servers_are_shown_first_then_imported_once_and_secrets_stay_out_of_files() {
         );
     }
 
-    let told = home.json(&["import"]);
-    assert_eq!(names(&told), all.map(|name| name.replace(" add", " known")));
+    let printed = home.json(&["import"]);
     assert_eq!(
-        (&told["done"], fs::read_to_string(home.config()).unwrap()),
+        names(&printed),
+        all.map(|name| name.replace(" add", " known"))
+    );
+    assert_eq!(
+        (&printed["done"], fs::read_to_string(home.config()).unwrap()),
         (&json!(false), text)
     );
     assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), before);
@@ -152,18 +159,18 @@ fn only_one_client_is_read_when_only_one_is_wanted() {
         names(&home.json(&["import", "--from", "codex", "--dry-run"])),
         ["clock add", "docs add"]
     );
-    let told = home.ok(&["import", "--from", "codex", "--dry-run"]);
+    let printed = home.ok(&["import", "--from", "codex", "--dry-run"]);
     assert!(
-        told.ends_with("To add: kitbag import --from codex\n"),
-        "{told}"
+        printed.ends_with("To add: kitbag import --from codex\n"),
+        "{printed}"
     );
     assert_eq!(home.run(&["import", "--from", "emacs"]).code, Some(2));
     let empty = Home::new();
-    let told = empty.run(&["import"]);
+    let printed = empty.run(&["import"]);
     assert!(
-        told.code == Some(0) && told.stderr.contains("No MCP servers found"),
+        printed.code == Some(0) && printed.stderr.contains("No MCP servers found"),
         "{}",
-        told.stderr
+        printed.stderr
     );
 }
 
@@ -183,11 +190,11 @@ fn kitbag_is_installed_into_clients_and_leaves_their_files_as_they_were() {
         };
         let verb = |verb: &str| home.json(&[&[verb], flags].concat());
 
-        let told = verb("install");
+        let printed = verb("install");
         assert_eq!(
-            (&told["changed"], &told["moved"]),
+            (&printed["changed"], &printed["moved"]),
             (&json!(true), &json!([])),
-            "{told}"
+            "{printed}"
         );
         let text = fs::read_to_string(home.path(path)).unwrap();
         assert!(
@@ -196,25 +203,28 @@ fn kitbag_is_installed_into_clients_and_leaves_their_files_as_they_were() {
         );
         assert_eq!(verb("install")["changed"], json!(false));
 
-        let told = home.json(&[&["install"], flags, &["--move-servers", "--yes"]].concat());
-        assert!(!told["moved"].as_array().unwrap().is_empty(), "{told}");
+        let printed = home.json(&[&["install"], flags, &["--move-servers", "--yes"]].concat());
+        assert!(
+            !printed["moved"].as_array().unwrap().is_empty(),
+            "{printed}"
+        );
         assert_ne!(home.json(&["servers", "list"]), json!([]));
 
         assert_eq!(verb("uninstall")["state"], "restored");
         assert_eq!(fs::read_to_string(home.path(path)).unwrap(), before);
-        let told = home.fails(&[&["uninstall"], flags].concat());
+        let printed = home.fails(&[&["uninstall"], flags].concat());
         assert!(
-            told.contains("try: add it: kitbag install --client"),
-            "{told}"
+            printed.contains("try: add it: kitbag install --client"),
+            "{printed}"
         );
     }
 }
 
 #[test]
-fn a_server_that_cannot_be_taken_over_stays_with_its_client() {
+fn a_server_that_cannot_be_imported_stays_with_its_client() {
     let home = home();
-    let told = home.json(&["install", "--client", "cursor", "--move-servers"]);
-    assert_eq!(told["moved"], json!(["time", "git hub", "docs"]));
+    let printed = home.json(&["install", "--client", "cursor", "--move-servers"]);
+    assert_eq!(printed["moved"], json!(["time", "git hub", "docs"]));
     let text = fs::read_to_string(home.path(CURSOR)).unwrap();
     let (used, aside) = text.split_once("mcpServersBehindKitbag").unwrap();
     assert!(
@@ -229,27 +239,28 @@ fn a_server_that_cannot_be_taken_over_stays_with_its_client() {
         [""; 0]
     );
 
-    let told = home.ok(&["uninstall", "--client", "cursor"]);
+    let printed = home.ok(&["uninstall", "--client", "cursor"]);
     assert!(
-        told.contains("to its state before Kitbag") && told.contains("Restart Cursor"),
-        "{told}"
+        printed.contains("to its state before Kitbag") && printed.contains("Restart Cursor"),
+        "{printed}"
     );
 }
 
 #[test]
-fn a_person_who_moves_servers_is_told_what_they_still_need_and_what_stays() {
+fn moving_servers_reports_missing_values_and_servers_that_stay() {
     let home = home();
-    let told = home.run(&["install", "--client", "cursor", "--move-servers"]);
+    let printed = home.run(&["install", "--client", "cursor", "--move-servers"]);
     assert!(
-        told.stdout
+        printed
+            .stdout
             .contains("\nRequired before all of them can start:\n  export TEAM=…\n"),
         "{}",
-        told.stdout
+        printed.stdout
     );
     assert!(
-        told.stderr.contains("mcp.json, line 7: `wrong`"),
+        printed.stderr.contains("mcp.json, line 7: `wrong`"),
         "{}",
-        told.stderr
+        printed.stderr
     );
     let again = home.ok(&["install", "--client", "cursor"]);
     assert!(
@@ -259,12 +270,12 @@ fn a_person_who_moves_servers_is_told_what_they_still_need_and_what_stays() {
 
     let odd = json!({ "mcpServers": { "odd": { "command": "x", "env": { "A=B": "c" } } } });
     fs::write(home.path(".claude.json"), odd.to_string()).unwrap();
-    let told = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
+    let printed = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
     let stays = "Stays in Claude Code, because Kitbag cannot use it: odd (`A=B` cannot be the name of an \
                  environment variable)";
     assert!(
-        told.contains(stays) && !told.contains("--move-servers"),
-        "{told}"
+        printed.contains(stays) && !printed.contains("--move-servers"),
+        "{printed}"
     );
 }
 
@@ -319,20 +330,20 @@ fn variables_in_a_command_and_an_address_are_filled_in_at_launch() {
             .contains("s3cret")
     );
 
-    let told = home
+    let printed = home
         .command(&["servers", "test", "bed"])
         .env("BED", testbed())
         .output()
         .unwrap();
     assert!(
-        told.status.success(),
+        printed.status.success(),
         "{}",
-        String::from_utf8_lossy(&told.stdout)
+        String::from_utf8_lossy(&printed.stdout)
     );
-    let told = home.run(&["servers", "test", "bed"]).stdout;
+    let printed = home.run(&["servers", "test", "bed"]).stdout;
     assert!(
-        told.contains("the environment variable `BED` is not set"),
-        "{told}"
+        printed.contains("the environment variable `BED` is not set"),
+        "{printed}"
     );
 
     let asked = thread::spawn(move || {
@@ -341,12 +352,12 @@ fn variables_in_a_command_and_an_address_are_filled_in_at_launch() {
         BufReader::new(connection).read_line(&mut line).unwrap();
         line
     });
-    let told = home.run(&["servers", "test", "web"]).stdout;
+    let printed = home.run(&["servers", "test", "web"]).stdout;
     assert!(
         asked.join().unwrap().contains("/mcp?apiKey=s3cret&t=x "),
-        "{told}"
+        "{printed}"
     );
-    assert!(!told.contains("s3cret"), "{told}");
+    assert!(!printed.contains("s3cret"), "{printed}");
 }
 
 #[test]
@@ -354,35 +365,35 @@ fn a_file_that_cannot_be_edited_is_left_alone() {
     let home = home();
     let broken = "{ \"mcpServers\": { ";
     fs::write(home.path(CURSOR), broken).unwrap();
-    let told = home.fails(&["install", "--client", "cursor"]);
+    let printed = home.fails(&["install", "--client", "cursor"]);
     assert!(
-        told.contains("cannot be edited")
-            && told.contains("syntax error in line 1")
-            && told.contains("try:"),
-        "{told}"
+        printed.contains("cannot be edited")
+            && printed.contains("syntax error in line 1")
+            && printed.contains("try:"),
+        "{printed}"
     );
     assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), broken);
     let taken = r#"{ "mcpServers": { "kitbag": { "command": "rucksack", "args": ["serve"] } } }"#;
     fs::write(home.path(CURSOR), taken).unwrap();
-    let told = home.fails(&["install", "--client", "cursor"]);
+    let printed = home.fails(&["install", "--client", "cursor"]);
     assert!(
-        told.contains("already has another server named `kitbag`") && told.contains("try:"),
-        "{told}"
+        printed.contains("already has another server named `kitbag`") && printed.contains("try:"),
+        "{printed}"
     );
     assert_eq!(fs::read_to_string(home.path(CURSOR)).unwrap(), taken);
     fs::write(home.path(CURSOR), b"\xff\xfe{\0}\0").unwrap();
-    let told = home.fails(&["install", "--client", "cursor"]);
-    assert!(told.contains("try: save the file as UTF-8"), "{told}");
-    let told = home.fails(&["install", "--client", "claude-desktop", "--http"]);
+    let printed = home.fails(&["install", "--client", "cursor"]);
+    assert!(printed.contains("try: save the file as UTF-8"), "{printed}");
+    let printed = home.fails(&["install", "--client", "claude-desktop", "--http"]);
     assert!(
-        told.contains("Claude Desktop can only launch programs"),
-        "{told}"
+        printed.contains("Claude Desktop can only launch programs"),
+        "{printed}"
     );
-    assert!(told.contains("try: omit --http"), "{told}");
-    let told = home.fails(&["install", "--client", "goose", "--project"]);
+    assert!(printed.contains("try: omit --http"), "{printed}");
+    let printed = home.fails(&["install", "--client", "goose", "--project"]);
     assert!(
-        told.contains("Goose has no project configuration"),
-        "{told}"
+        printed.contains("Goose has no project configuration"),
+        "{printed}"
     );
 }
 
@@ -408,7 +419,7 @@ fn help_teaches_by_example_and_fits_a_terminal() {
 }
 
 #[test]
-fn what_is_moved_says_what_stays_behind_and_where_a_secret_is_still_readable() {
+fn moving_reports_remaining_servers_and_readable_secrets() {
     let home = home();
     let server = json!({ "command": "x", "env": { "API_TOKEN": "s3cret-s3cret" } });
     let file = json!({
@@ -420,7 +431,7 @@ fn what_is_moved_says_what_stays_behind_and_where_a_secret_is_still_readable() {
         ".mcp.json",
         &json!({ "mcpServers": { "ours": { "command": "z" } } }).to_string(),
     );
-    let told = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
+    let printed = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
     for part in [
         "Not moved: 1 server (theirs) in ",
         ".claude.json, for /elsewhere\n",
@@ -428,13 +439,13 @@ fn what_is_moved_says_what_stays_behind_and_where_a_secret_is_still_readable() {
         ".mcp.json\n",
         "1 secret is encrypted in the store now, but still readable in ",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
-    assert!(!told.contains("s3cret"), "{told}");
+    assert!(!printed.contains("s3cret"), "{printed}");
 }
 
 #[test]
-fn a_client_is_told_the_path_kitbag_was_called_by_and_the_configuration_that_is_meant() {
+fn a_client_gets_the_invoked_path_and_the_configuration_path() {
     let home = Home::new();
     let link = home.path("bin/kitbag");
     fs::create_dir_all(home.path("bin")).unwrap();
@@ -470,10 +481,10 @@ fn a_client_is_told_the_path_kitbag_was_called_by_and_the_configuration_that_is_
     }
     let mut command = home.command(&["--config", "other.toml", "--data-dir", "data"]);
     home.write("other.toml", "");
-    let told = entry(&mut command);
+    let printed = entry(&mut command);
     let (other, data) = (here.join("other.toml"), here.join("data"));
     assert_eq!(
-        told["args"],
+        printed["args"],
         json!(["serve", "--stdio", "--config", other, "--data-dir", data])
     );
 }

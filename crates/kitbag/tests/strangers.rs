@@ -58,9 +58,9 @@ impl Visitor {
 
     #[track_caller]
     fn ok(&self, words: &[&str]) -> CommandOutcome {
-        let told = self.run(words);
-        assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
-        told
+        let printed = self.run(words);
+        assert_eq!(printed.code, Some(0), "{words:?}: {}", printed.stderr);
+        printed
     }
 
     fn config(&self) -> String {
@@ -69,7 +69,7 @@ impl Visitor {
 }
 
 #[test]
-fn what_a_project_brings_along_is_shown_in_full_and_taken_over_only_after_a_yes() {
+fn a_projects_servers_are_shown_in_full_and_imported_only_after_confirmation() {
     let file = json!({ "mcpServers": { "evil": {
         "command": "sh", "args": ["-c", "TOKEN=x; touch /tmp/x"], "env": { "LD_PRELOAD": "/tmp/x.so", "A": "${AWS_SECRET}" },
     } } });
@@ -86,9 +86,9 @@ fn what_a_project_brings_along_is_shown_in_full_and_taken_over_only_after_a_yes(
             "--move-servers",
         ],
     ] {
-        let told = visitor.run(words);
+        let printed = visitor.run(words);
         assert_eq!(
-            (told.code, told.stdout.as_str()),
+            (printed.code, printed.stdout.as_str()),
             (Some(1), ""),
             "{words:?}"
         );
@@ -102,9 +102,9 @@ fn what_a_project_brings_along_is_shown_in_full_and_taken_over_only_after_a_yes(
             " --yes",
         ] {
             assert!(
-                told.stderr.contains(part),
+                printed.stderr.contains(part),
                 "{words:?}: {part}: {}",
-                told.stderr
+                printed.stderr
             );
         }
     }
@@ -114,8 +114,8 @@ fn what_a_project_brings_along_is_shown_in_full_and_taken_over_only_after_a_yes(
         file.to_string()
     );
 
-    let told = visitor.home.fails(&["uninstall", "--client", "cursor"]);
-    assert!(told.contains("Kitbag is not in"), "{told}");
+    let printed = visitor.home.fails(&["uninstall", "--client", "cursor"]);
+    assert!(printed.contains("Kitbag is not in"), "{printed}");
     let shown = visitor.ok(&["import", "--dry-run"]).stdout;
     assert!(
         shown.contains("project file") && shown.contains(".mcp.json"),
@@ -196,11 +196,11 @@ fn a_file_that_a_project_names_outside_of_itself_is_not_read() {
     visitor.home.write(".ssh/id", "personal-key");
     visitor.home.write(".env", "PERSONAL=personal-value\n");
     symlink(visitor.home.path(".ssh/id"), visitor.project().join("link")).unwrap();
-    let told = visitor.ok(&["import", "--yes"]);
+    let printed = visitor.ok(&["import", "--yes"]);
     assert!(
-        told.stdout.contains("the client reads it from"),
+        printed.stdout.contains("the client reads it from"),
         "{}",
-        told.stdout
+        printed.stdout
     );
     let names = visitor.home.json(&["secret", "list"]);
     let names: Vec<_> = names
@@ -230,12 +230,14 @@ fn a_projects_file_is_not_edited_through_a_link_that_leads_out_of_it() {
         fs::create_dir_all(visitor.project().join(link).parent().unwrap()).unwrap();
         symlink(target, visitor.project().join(link)).unwrap();
         for verb in ["install", "uninstall"] {
-            let told = visitor.run(&[verb, "--client", "cursor", "--project"]);
-            assert_eq!(told.code, Some(1), "{verb} {link}: {}", told.stdout);
+            let printed = visitor.run(&[verb, "--client", "cursor", "--project"]);
+            assert_eq!(printed.code, Some(1), "{verb} {link}: {}", printed.stdout);
             assert!(
-                told.stderr.contains("a link that leads out of the project"),
+                printed
+                    .stderr
+                    .contains("a link that leads out of the project"),
                 "{}",
-                told.stderr
+                printed.stderr
             );
         }
         for path in ["mine.json", "elsewhere/mcp.json"] {
@@ -252,11 +254,11 @@ fn a_projects_server_takes_no_name_of_the_persons_own_and_says_to_which_folder_i
         ".cursor/mcp.json",
         &json!({ "mcpServers": { "git": { "command": "mine" } } }).to_string(),
     );
-    let told = visitor.ok(&["import", "--yes"]);
+    let printed = visitor.ok(&["import", "--yes"]);
     assert!(
-        told.stdout.contains("fixed to ") && told.stdout.contains("/project"),
+        printed.stdout.contains("fixed to ") && printed.stdout.contains("/project"),
         "{}",
-        told.stdout
+        printed.stdout
     );
     let config = visitor.config();
     assert!(

@@ -76,7 +76,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Show(arguments) => {
-            arguments.overrides.apply(&mut invocation.at.overrides);
+            arguments.overrides.apply(&mut invocation.source.overrides);
             show(&arguments, &invocation).await?;
         }
         Verb::Path => show_path(&invocation)?,
@@ -96,7 +96,7 @@ async fn show(arguments: &ShowArguments, invocation: &Invocation) -> anyhow::Res
             .cloned()
             .collect(),
     };
-    let data = data_dir_origin(&invocation.at.overrides);
+    let data = data_dir_origin(&invocation.source.overrides);
     let (output, whole) = (invocation.output, arguments.section.is_none());
     if output.json {
         let data = json!({ "key": "data_dir", "value": config.data_dir, "origin": origin_to_json(&data, &config) });
@@ -124,7 +124,7 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
         None => String::new(),
     };
     let secrets = secret_names(config, &text).await?;
-    let overrides = list_overrides(&invocation.at.overrides);
+    let overrides = list_overrides(&invocation.source.overrides);
     Ok(list_entries(&Sources {
         text: &text,
         config,
@@ -224,9 +224,10 @@ fn origin_to_json(origin: &Origin, config: &Config) -> Value {
 
 /// Prints only the path to stdout, for use as an editor argument.
 fn show_path(invocation: &Invocation) -> anyhow::Result<()> {
-    let path = invocation.at.editable_file()?;
+    let path = invocation.source.editable_file()?;
     let exists = path.is_file();
-    let result = json!({ "path": path, "exists": exists, "project": invocation.at.project_file() });
+    let result =
+        json!({ "path": path, "exists": exists, "project": invocation.source.project_file() });
     invocation
         .output
         .show(&result, |_| path.display().to_string())?;

@@ -38,7 +38,7 @@ impl CommandGateway {
         invocation: &Invocation,
     ) -> anyhow::Result<Self> {
         let running = match join.own {
-            false => GatewayConnection::find(&invocation.at, Some(config), Want::Ask).await,
+            false => GatewayConnection::find(&invocation.source, Some(config), Want::Ask).await,
             true => None,
         };
         match running {
@@ -148,7 +148,7 @@ pub(super) async fn ask_running_gateway<R: LocalRequest>(
     config: &Config,
     invocation: &Invocation,
 ) -> Option<anyhow::Result<R::Answer>> {
-    let mut gateway = GatewayConnection::find(&invocation.at, Some(config), Want::Ask).await?;
+    let mut gateway = GatewayConnection::find(&invocation.source, Some(config), Want::Ask).await?;
     Some(gateway.ask(request, |_| {}).await)
 }
 

@@ -37,7 +37,7 @@ pub(super) async fn run(
     arguments: Arguments,
     mut invocation: Invocation,
 ) -> anyhow::Result<ExitCode> {
-    invocation.at.overrides.bind = arguments.bind;
+    invocation.source.overrides.bind = arguments.bind;
     let config = invocation.config()?;
     let mut url = health_url(config.serve.bind);
     let mut answered = check_health(&url).await;

@@ -86,8 +86,8 @@ async fn find_context(hook: &PromptHook, invocation: Invocation) -> anyhow::Resu
         bail!("the client sent no prompt");
     };
     // The running gateway reports an invalid configuration.
-    let config = invocation.at.load().ok();
-    let gateway = GatewayConnection::find(&invocation.at, config.as_ref(), Want::Ask).await;
+    let config = invocation.source.load().ok();
+    let gateway = GatewayConnection::find(&invocation.source, config.as_ref(), Want::Ask).await;
     let mut gateway = gateway.context("no gateway is running for this configuration")?;
     let prompt = words.chars().take(MAX_PROMPT_CHARS).collect();
     let heard = gateway.ask(SuggestTools { prompt }, |_| {}).await?;

@@ -58,11 +58,11 @@ struct ImportReport {
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let (at, places) = (
-        invocation.at.clone(),
-        client_directories(&invocation.at.environment)?,
+    let (at, directories) = (
+        invocation.source.clone(),
+        client_directories(&invocation.source.environment)?,
     );
-    let (here, elsewhere) = split_by_project(find(&places, arguments.from), &places);
+    let (here, elsewhere) = split_by_project(find(&directories, arguments.from), &directories);
     let clients: Vec<Client> = here.iter().map(|found| found.client).collect();
     let mut plan = ImportPlan::build(here, &at).await?;
     if arguments.follow {

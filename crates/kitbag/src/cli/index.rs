@@ -60,12 +60,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 async fn build_index(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let output = invocation.output;
-    let going_on = output.progress(FETCHING_TOOLS);
+    let progress = output.progress(FETCHING_TOOLS);
     let mut last = None;
     let built = app
-        .build_index(|done, total| going_on.update(last.insert(format_progress(done, total))))
+        .build_index(|done, total| progress.update(last.insert(format_progress(done, total))))
         .await;
-    drop(going_on);
+    drop(progress);
     warn_of_missing_tools(&built?, output);
     if let Some(last) = last {
         output.note(&last);
@@ -79,11 +79,11 @@ async fn build_index(app: &App, invocation: &Invocation) -> anyhow::Result<ExitC
 
 async fn verify_index(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     fetch_all_listings(app, invocation.output).await;
-    let going_on = invocation.output.progress("Indexing tools");
+    let progress = invocation.output.progress("Indexing tools");
     let verdict = app
-        .verify_index(|done, total| going_on.update(&format_progress(done, total)))
+        .verify_index(|done, total| progress.update(&format_progress(done, total)))
         .await;
-    drop(going_on);
+    drop(progress);
     let verdict = verdict?;
     invocation.output.show(&verdict, format_verdict)?;
     Ok(to_exit_code(verdict.flaws.is_empty()))

@@ -116,7 +116,7 @@ struct KeyRow {
     last_used_at: Option<String>,
     revoked_at: Option<String>,
     #[serde(skip)]
-    seen: KeyTexts,
+    texts: KeyTexts,
 }
 
 /// Relative dates for the table.
@@ -189,9 +189,9 @@ async fn create_key(
     let of = tenant_of_role(order.role, &order.tenant);
     let event = trail::key_event("kitbag key create", Action::KeyCreated, &key.id, of);
     trail::record_event(store, event).await?;
-    let whose = describe_holder(order);
+    let holder = describe_holder(order);
     invocation.output.note(&format!(
-        "Key {} {whose}. Save it now: it is not stored and cannot be shown again.",
+        "Key {} {holder}. Save it now: it is not stored and cannot be shown again.",
         key.id
     ));
     let token = key.token.reveal();
@@ -272,14 +272,14 @@ async fn rotate_key(
         },
     )
     .await?;
-    let (new, whose) = (&rotated.key.id, describe_holder(&rotated.order));
+    let (new, holder) = (&rotated.key.id, describe_holder(&rotated.order));
     let ends = if grace.is_zero() {
         "no longer works".to_owned()
     } else {
         format!("works until {}", format_date(rotated.former_ends_at))
     };
     invocation.output.note(&format!(
-        "Key {new} {whose}, replacing {id}, which {ends}. Save it now: it is not stored and cannot be \
+        "Key {new} {holder}, replacing {id}, which {ends}. Save it now: it is not stored and cannot be \
          shown again."
     ));
     let mut result = new_key_to_json(&rotated.key, &rotated.order);
@@ -309,13 +309,13 @@ async fn revoke_key(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow
 }
 
 fn describe_holder(order: &KeyOrder) -> String {
-    let whose = match order.role {
+    let holder = match order.role {
         Role::User => format!("for tenant `{}`", order.tenant),
         Role::Operator => "for an operator".to_owned(),
     };
     match order.expires_at {
-        Some(end) => format!("{whose}, valid until {}", format_date(end)),
-        None => whose,
+        Some(end) => format!("{holder}, valid until {}", format_date(end)),
+        None => holder,
     }
 }
 
@@ -324,7 +324,7 @@ fn tenant_of_role(role: Role, tenant: &Tenant) -> Option<Tenant> {
 }
 
 fn to_row(key: KeyInfo) -> KeyRow {
-    let seen = KeyTexts {
+    let texts = KeyTexts {
         last_used: key
             .last_used_at
             .map_or_else(|| "never".to_owned(), format_relative),
@@ -349,7 +349,7 @@ fn to_row(key: KeyInfo) -> KeyRow {
         expires_at: expires_at.map(format_date),
         last_used_at: last_used_at.map(format_date),
         revoked_at: revoked_at.map(format_date),
-        seen,
+        texts,
     }
 }
 
@@ -370,7 +370,7 @@ fn cells(row: &KeyRow) -> [String; 7] {
         .as_ref()
         .map_or_else(|| "(all)".to_owned(), ToString::to_string);
     let label = row.label.clone().unwrap_or_default();
-    let KeyTexts { last_used, state } = &row.seen;
+    let KeyTexts { last_used, state } = &row.texts;
     let (role, created) = (row.role.to_string(), date_part(&row.created_at));
     [
         row.id.to_string(),

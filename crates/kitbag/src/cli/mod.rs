@@ -214,12 +214,15 @@ struct Global {
 #[derive(Debug)]
 pub(crate) struct Invocation {
     pub(crate) output: Output,
-    pub(crate) at: ConfigSource,
+    pub(crate) source: ConfigSource,
 }
 
 impl Invocation {
     pub(crate) fn config(&self) -> anyhow::Result<Config> {
-        let config = self.at.load().context("the configuration cannot be used")?;
+        let config = self
+            .source
+            .load()
+            .context("the configuration cannot be used")?;
         for (what, remedy) in config.project.notices() {
             self.output.warn(&format!("{what}\n  try: {remedy}"));
         }
@@ -229,7 +232,7 @@ impl Invocation {
     /// Rejects a store set by a flag or variable: the command line is stored for later use, and a store
     /// address may contain a password.
     pub(crate) fn reject_store_override(&self) -> anyhow::Result<()> {
-        match self.at.overrides.store {
+        match self.source.overrides.store {
             None => Ok(()),
             Some(_) => Err(anyhow!(
                 "the store is set by --store or KITBAG_STORE, which will not be set later"
@@ -240,7 +243,7 @@ impl Invocation {
 
     /// Loads the configuration and returns its follower.
     pub(crate) fn follow_config(&self) -> anyhow::Result<ConfigFollower> {
-        ConfigFollower::new(self.at.clone()).context("the configuration cannot be used")
+        ConfigFollower::new(self.source.clone()).context("the configuration cannot be used")
     }
 }
 
@@ -275,7 +278,7 @@ impl Cli {
         file_limit::raise_limit();
         let invocation = Invocation {
             output: Output { json },
-            at: ConfigSource {
+            source: ConfigSource {
                 overrides: Overrides {
                     config,
                     data_dir,
@@ -346,19 +349,19 @@ impl Verb {
 
 /// Runs a verb and records its configuration edits, even if it failed later.
 async fn run_and_record(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode> {
-    let (at, output) = (invocation.at.clone(), invocation.output);
+    let (source, output) = (invocation.source.clone(), invocation.output);
     let result = Box::pin(verb.run(invocation)).await;
     let edits = kitbag_config::take_edits();
     if !edits.is_empty()
-        && let Err(error) = record_edits(&edits, &at).await
+        && let Err(error) = record_edits(&edits, &source).await
     {
         output.warn(&format!("{error:#}"));
     }
     result
 }
 
-async fn record_edits(edits: &[Edit], at: &ConfigSource) -> anyhow::Result<()> {
-    let store = open_store(&at.load()?, "cannot open the audit log").await?;
+async fn record_edits(edits: &[Edit], source: &ConfigSource) -> anyhow::Result<()> {
+    let store = open_store(&source.load()?, "cannot open the audit log").await?;
     for edit in edits {
         trail::record_event(&store, trail::edit_event(&trail::typed_verb(), edit)).await?;
     }

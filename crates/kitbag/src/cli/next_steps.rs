@@ -71,10 +71,10 @@ struct ExistingClients {
 
 impl ExistingClients {
     fn find(invocation: &Invocation) -> Self {
-        let Ok(places) = client_directories(&invocation.at.environment) else {
+        let Ok(directories) = client_directories(&invocation.source.environment) else {
             return Self::default();
         };
-        let (found, _) = split_by_project(find(&places, None), &places);
+        let (found, _) = split_by_project(find(&directories, None), &directories);
         Self {
             has_kitbag: found.iter().any(|found| found.kitbag.is_some()),
             clients: found

@@ -46,15 +46,15 @@ pub(super) async fn run(
     arguments: Arguments,
     mut invocation: Invocation,
 ) -> anyhow::Result<ExitCode> {
-    arguments.overrides.apply(&mut invocation.at.overrides);
+    arguments.overrides.apply(&mut invocation.source.overrides);
     if arguments.stdio {
         return Box::pin(serve_stdio(&arguments, &invocation)).await;
     }
     journal::open_in(
         &invocation
-            .at
+            .source
             .environment
-            .data_dir(&invocation.at.overrides)?,
+            .data_dir(&invocation.source.overrides)?,
     );
     let follower = invocation.follow_config()?;
     let config = follower.initial_config().clone();
@@ -83,9 +83,9 @@ async fn serve_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::
     }
     journal::open_in(
         &invocation
-            .at
+            .source
             .environment
-            .data_dir(&invocation.at.overrides)?,
+            .data_dir(&invocation.source.overrides)?,
     );
     let follower = invocation.follow_config()?;
     let app = App::open(&follower.initial_config().clone()).await?;
@@ -102,7 +102,8 @@ async fn relay_if_running(
     // An invalid configuration does not matter here: the running gateway keeps its last valid one.
     let config = invocation.config().ok();
     let want = Want::Stdio { surface };
-    let Some(gateway) = GatewayConnection::find(&invocation.at, config.as_ref(), want).await else {
+    let Some(gateway) = GatewayConnection::find(&invocation.source, config.as_ref(), want).await
+    else {
         return Ok(None);
     };
     tracing::debug!("joined the running gateway");

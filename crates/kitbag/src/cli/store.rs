@@ -114,11 +114,11 @@ async fn migrate_store(
 
 async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
     let store = open_store(config, "cannot open the store").await?;
-    let going_on = invocation.output.progress("Backing up");
+    let progress = invocation.output.progress("Backing up");
     let done = store
-        .back_up(file, |step| going_on.update(&format_progress(step)))
+        .back_up(file, |step| progress.update(&format_progress(step)))
         .await;
-    drop(going_on);
+    drop(progress);
     done?;
     let key = key_keeper(config.secret_key, &store).location();
     store.close().await;
@@ -157,7 +157,7 @@ async fn restore_backup(
 
 /// The copy would miss writes by a running gateway.
 async fn reject_running_gateway(config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
-    match join_gateway(&invocation.at, Some(config), Want::Ask).await {
+    match join_gateway(&invocation.source, Some(config), Want::Ask).await {
         JoinOutcome::Nothing => Ok(()),
         JoinOutcome::Joined(_) | JoinOutcome::Refused { .. } => {
             Err(anyhow!("a gateway is running for this configuration"))
@@ -171,9 +171,9 @@ async fn copy_with_progress(
     to: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<CopyReport> {
-    let going_on = invocation.output.progress("Copying");
-    let report = copy_store(from, to, |step| going_on.update(&format_progress(step))).await;
-    drop(going_on);
+    let progress = invocation.output.progress("Copying");
+    let report = copy_store(from, to, |step| progress.update(&format_progress(step))).await;
+    drop(progress);
     Ok(report?)
 }
 

@@ -91,7 +91,7 @@ async fn trust_project(
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let path = existing_file(arguments.path.as_deref(), invocation)?;
-    let file = ProjectFile::load(&path, &invocation.at).context("cannot trust this file")?;
+    let file = ProjectFile::load(&path, &invocation.source).context("cannot trust this file")?;
     let trust = Trust {
         path: path.clone(),
         hash: file.hash.clone(),
@@ -187,7 +187,7 @@ async fn withdraw_trust(path: Option<&Path>, invocation: &Invocation) -> anyhow:
 }
 
 async fn record_change(action: Action, path: &Path, invocation: &Invocation) -> anyhow::Result<()> {
-    let store = open_store(&invocation.at.load()?, "cannot open the audit log").await?;
+    let store = open_store(&invocation.source.load()?, "cannot open the audit log").await?;
     let event = trail::change_event(&trail::typed_verb(), action, &path.display().to_string());
     let recorded = trail::record_event(&store, event).await;
     store.close().await;
@@ -197,9 +197,9 @@ async fn record_change(action: Action, path: &Path, invocation: &Invocation) -> 
 fn trust_file(invocation: &Invocation) -> anyhow::Result<TrustFile> {
     Ok(TrustFile::in_data_dir(
         &invocation
-            .at
+            .source
             .environment
-            .data_dir(&invocation.at.overrides)?,
+            .data_dir(&invocation.source.overrides)?,
     ))
 }
 
@@ -212,7 +212,7 @@ fn existing_file(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result
 
 /// Maps a folder to its kitbag.toml.
 fn named_file(path: Option<&Path>, invocation: &Invocation) -> PathBuf {
-    let cwd = &invocation.at.environment.cwd;
+    let cwd = &invocation.source.environment.cwd;
     let named = path.map_or(cwd.clone(), |path| cwd.join(path));
     if named.is_dir() {
         named.join("kitbag.toml")

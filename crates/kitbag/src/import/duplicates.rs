@@ -193,12 +193,12 @@ mod tests {
 
     #[track_caller]
     fn check(ours: &str, theirs: &str, expected: bool) {
-        let around = Environment {
+        let environment = Environment {
             home: Some("/home/ann".into()),
             ..Environment::default()
         };
-        let config = parse(ours, None, &Overrides::default(), &around).unwrap();
-        let places = ClientDirectories::new(
+        let config = parse(ours, None, &Overrides::default(), &environment).unwrap();
+        let directories = ClientDirectories::new(
             OperatingSystem::Linux,
             "/home/ann".into(),
             "/shop".into(),
@@ -209,7 +209,11 @@ mod tests {
             path: "/home/ann/.claude.json".into(),
             scope: Scope::User,
         };
-        let found = read(&spot, &format!("{{\"mcpServers\": {theirs}}}"), &places);
+        let found = read(
+            &spot,
+            &format!("{{\"mcpServers\": {theirs}}}"),
+            &directories,
+        );
         let server = &found[0].servers[0];
         let secrets = BTreeMap::from([("a.T".to_owned(), "s3cret".to_owned())]);
         let ours = config.servers.values().next().unwrap();

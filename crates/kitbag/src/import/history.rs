@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> ClientConfig {
-        let places = ClientDirectories::new(
+        let directories = ClientDirectories::new(
             OperatingSystem::Linux,
             "/home/ann".into(),
             "/shop".into(),
@@ -193,7 +193,7 @@ mod tests {
             path: "/home/ann/.claude.json".into(),
             scope: Scope::User,
         };
-        read(&spot, text, &places).remove(0)
+        read(&spot, text, &directories).remove(0)
     }
 
     fn servers(names: &[&str]) -> String {

@@ -24,12 +24,14 @@ use kitbag_config::{ConfigError, ConfigSource, Environment};
 pub(crate) use plan::{ImportAction, ImportPlan, ImportRow};
 
 /// Returns the folders in which clients keep their files.
-pub(crate) fn client_directories(around: &Environment) -> Result<ClientDirectories, ConfigError> {
-    let home = around.home.clone().ok_or(ConfigError::NoHome)?;
+pub(crate) fn client_directories(
+    environment: &Environment,
+) -> Result<ClientDirectories, ConfigError> {
+    let home = environment.home.clone().ok_or(ConfigError::NoHome)?;
     Ok(ClientDirectories::new(
         OperatingSystem::current(),
         home,
-        around.cwd.clone(),
+        environment.cwd.clone(),
         directory_from_variable,
     ))
 }
@@ -72,8 +74,8 @@ pub(crate) async fn import_additions(
 }
 
 /// Returns the user files of these clients.
-pub(crate) fn client_files(clients: &[Client], around: &Environment) -> Vec<PathBuf> {
-    let Ok(directories) = client_directories(around) else {
+pub(crate) fn client_files(clients: &[Client], environment: &Environment) -> Vec<PathBuf> {
+    let Ok(directories) = client_directories(environment) else {
         return Vec::new();
     };
     user_files(clients, &directories)

@@ -91,7 +91,7 @@ mod tests {
             data_dir: Some(folder.join(data_dir)),
             ..Overrides::default()
         };
-        let around = Environment {
+        let environment = Environment {
             cwd: folder.to_owned(),
             home: Some(folder.to_owned()),
             ..Environment::default()
@@ -99,7 +99,7 @@ mod tests {
         Identity::new(
             &ConfigSource {
                 overrides,
-                environment: around,
+                environment,
             },
             project,
         )

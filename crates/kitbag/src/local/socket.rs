@@ -307,14 +307,14 @@ mod tests {
     #[test]
     fn a_data_directory_too_deep_for_an_address_is_left_out() {
         let identity = |data_dir: &str| {
-            let around = kitbag_config::Environment {
+            let environment = kitbag_config::Environment {
                 home: Some("/home/ann".into()),
                 data_home: Some(data_dir.into()),
                 ..Default::default()
             };
             Identity::new(
                 &kitbag_config::ConfigSource {
-                    environment: around,
+                    environment,
                     ..Default::default()
                 },
                 None,

@@ -72,11 +72,14 @@ fn check_finding(check: &str, file: &str, from: &str, to: &str, expected: &str) 
     assert!(text.contains(from), "{from} is not in {file}");
     home.write(file, &text.replacen(from, to, 1));
     let CommandOutcome { code, stdout, .. } = home.run(&["tools", "check", "cat", "--only", check]);
-    let told: Vec<&str> = stdout.lines().collect();
+    let output: Vec<&str> = stdout.lines().collect();
     assert_eq!(code, Some(1), "{check}: {stdout}");
-    assert!(told[0].starts_with(expected), "{check}: {stdout}");
-    assert!(told[0].contains(" => "), "{check} has no advice: {stdout}");
-    assert!(told[1].ends_with("1 problem."), "{check}: {stdout}");
+    assert!(output[0].starts_with(expected), "{check}: {stdout}");
+    assert!(
+        output[0].contains(" => "),
+        "{check} has no advice: {stdout}"
+    );
+    assert!(output[1].ends_with("1 problem."), "{check}: {stdout}");
 }
 
 #[test]
@@ -124,20 +127,20 @@ fn each_check_finds_what_was_planted() {
 
 #[test]
 fn a_sound_catalog_and_that_of_this_repository_pass_and_say_what_was_checked() {
-    let told = valid_catalog().ok(&["tools", "check", "cat"]);
+    let output = valid_catalog().ok(&["tools", "check", "cat"]);
     assert!(
-        told.contains("1 tool of cat") && told.contains("14 pages"),
-        "{told}"
+        output.contains("1 tool of cat") && output.contains("14 pages"),
+        "{output}"
     );
     let catalog = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog");
     // The newest rows of dated data are from this day.
-    let told = Home::new().json(&["tools", "check", catalog, "--on", "2026-11-16"]);
-    assert_eq!(told["findings"], json!([]));
-    assert_eq!(told["checks"].as_array().unwrap().len(), 12, "{told:#}");
+    let output = Home::new().json(&["tools", "check", catalog, "--on", "2026-11-16"]);
+    assert_eq!(output["findings"], json!([]));
+    assert_eq!(output["checks"].as_array().unwrap().len(), 12, "{output:#}");
 }
 
 #[test]
-fn a_tool_that_its_intents_do_not_find_is_told_with_those_that_came_instead() {
+fn a_tool_not_found_by_its_intents_is_reported_with_the_tools_found() {
     let home = valid_catalog();
     let lost = TICKET.replace("is there a ticket about the printer", "resize a photo");
     home.write(TOOL, &lost);
@@ -146,50 +149,50 @@ fn a_tool_that_its_intents_do_not_find_is_told_with_those_that_came_instead() {
         json!({ "id": name, "name": name, "description": description }).to_string()
     });
     home.write("others/tools.jsonl", &others.join("\n"));
-    let told = home.run(&[
+    let output = home.run(&[
         "tools", "check", "cat", "--among", "others", "--only", "intents",
     ]);
-    assert_eq!(told.code, Some(1));
+    assert_eq!(output.code, Some(1));
     let expected = "cat/tools/ticket.toml:7: check intents: `ticket` is not among the top three for \"resize a photo\"; found \
                     `resize`, ";
-    assert!(told.stdout.starts_with(expected), "{}", told.stdout);
+    assert!(output.stdout.starts_with(expected), "{}", output.stdout);
 }
 
 #[test]
-fn a_directory_of_ones_own_stands_beside_the_built_in_tools() {
+fn an_own_directory_is_checked_with_the_built_in_tools() {
     let home = Home::new();
     let taken = TICKET.replacen("\"ticket\"", "\"google_ads\"", 1);
     home.write("mine/ticket.toml", TICKET);
     home.write("mine/ads.toml", &taken);
-    let told = home.run(&["tools", "check", "mine", "--only", "files,04"]);
+    let output = home.run(&["tools", "check", "mine", "--only", "files,04"]);
     assert!(
-        told.stdout.starts_with("mine/ads.toml:1: check files: in `name`: the name `google_ads` is taken by `google-ads`"),
+        output.stdout.starts_with("mine/ads.toml:1: check files: in `name`: the name `google_ads` is taken by `google-ads`"),
         "{}",
-        told.stdout
+        output.stdout
     );
     assert!(
-        told.stdout.contains("1 tool of mine (files)"),
+        output.stdout.contains("1 tool of mine (files)"),
         "{}",
-        told.stdout
+        output.stdout
     );
-    let told = home.fails(&["tools", "check", "elsewhere"]);
-    assert!(told.contains("elsewhere does not exist"), "{told}");
-    let told = home.run(&["tools", "check", "mine", "--only", "99"]);
-    assert_eq!(told.code, Some(2), "{}", told.stderr);
+    let output = home.fails(&["tools", "check", "elsewhere"]);
+    assert!(output.contains("elsewhere does not exist"), "{output}");
+    let output = home.run(&["tools", "check", "mine", "--only", "99"]);
+    assert_eq!(output.code, Some(2), "{}", output.stderr);
     assert!(
-        told.stderr
+        output.stderr
             .contains("`99` is not a check; the checks are 03, 04"),
         "{}",
-        told.stderr
+        output.stderr
     );
 }
 
 #[test]
-fn the_operators_data_is_checked_with_everything_in_force() {
+fn the_operators_data_is_checked_with_the_effective_configuration() {
     let home = Home::new();
     home.write("mine.toml", &MODELS.replacen("= 1\n", "= -1\n", 1));
     home.write(CONFIG, "[catalog]\ndata = ['~/mine.toml']\n");
-    let told = home.run(&["tools", "check", "--only", "files"]);
-    assert_eq!(told.code, Some(1), "{}", told.stdout);
-    assert!(told.stdout.contains("mine.toml:"), "{}", told.stdout);
+    let output = home.run(&["tools", "check", "--only", "files"]);
+    assert_eq!(output.code, Some(1), "{}", output.stdout);
+    assert!(output.stdout.contains("mine.toml:"), "{}", output.stdout);
 }

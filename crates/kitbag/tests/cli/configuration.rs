@@ -10,20 +10,20 @@ use kitbag_testkit::home::{CONFIG, Home};
 fn an_error_in_the_configuration_says_what_why_and_what_to_do() {
     let home = Home::new();
     home.write(CONFIG, "[servers.git]\ncomand = 'x'\n");
-    let told = home.fails(&["servers", "list"]);
+    let printed = home.fails(&["servers", "list"]);
     let path = fs::canonicalize(home.config()).unwrap();
     assert_eq!(
-        told,
+        printed,
         format!(
             "error: the configuration cannot be used\n  why: {}, line 2, in `servers.git`: there is no key \
              `comand`\n  try: did you mean `command`?\n",
             path.display()
         )
     );
-    let told = home.fails(&["servers", "list", "--config", "missing.toml"]);
+    let printed = home.fails(&["servers", "list", "--config", "missing.toml"]);
     assert!(
-        told.contains("missing.toml") && told.contains("try:"),
-        "{told}"
+        printed.contains("missing.toml") && printed.contains("try:"),
+        "{printed}"
     );
 }
 
@@ -50,7 +50,7 @@ fn the_environment_beats_the_file_and_a_flag_beats_the_environment() {
 }
 
 #[test]
-fn data_goes_where_it_is_sent() {
+fn data_is_written_to_the_configured_directory() {
     let home = Home::new();
     home.json(&["key", "create", "--data-dir", "elsewhere"]);
     assert!(home.path("elsewhere/kitbag.db").exists() && !home.path(".local").exists());
@@ -59,15 +59,15 @@ fn data_goes_where_it_is_sent() {
         Some(2)
     );
     fs::write(home.path("file"), "").unwrap();
-    let told = home.fails(&[
+    let printed = home.fails(&[
         "secret",
         "list",
         "--data-dir",
         home.path("file/data").to_str().unwrap(),
     ]);
     assert!(
-        told.contains("could not create the directory") && told.contains("--data-dir"),
-        "{told}"
+        printed.contains("could not create the directory") && printed.contains("--data-dir"),
+        "{printed}"
     );
 }
 
@@ -75,30 +75,30 @@ fn data_goes_where_it_is_sent() {
 fn an_address_that_cannot_be_served_is_explained() {
     let home = Home::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let told = home.fails(&["serve", "--bind", &taken.local_addr().unwrap().to_string()]);
+    let printed = home.fails(&["serve", "--bind", &taken.local_addr().unwrap().to_string()]);
     assert!(
-        told.contains("try: `kitbag serve` may already be running"),
-        "{told}"
+        printed.contains("try: `kitbag serve` may already be running"),
+        "{printed}"
     );
-    let told = home.fails(&["serve", "--require-key"]);
+    let printed = home.fails(&["serve", "--require-key"]);
     assert!(
-        told.contains("try: create one with `kitbag key create"),
-        "{told}"
+        printed.contains("try: create one with `kitbag key create"),
+        "{printed}"
     );
-    let told = home.run(&["serve", "--bind", "7420"]).stderr;
+    let printed = home.run(&["serve", "--bind", "7420"]).stderr;
     assert!(
-        told.contains("`7420` is not an address") && told.contains("like \"127.0.0.1:7420\""),
-        "{told}"
+        printed.contains("`7420` is not an address") && printed.contains("like \"127.0.0.1:7420\""),
+        "{printed}"
     );
 }
 
 #[test]
 fn a_program_reads_a_mistake_in_its_command_line_as_json() {
-    let told = Home::new().run(&["servers", "lsit", "--json"]);
-    assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""));
-    let told: Value = serde_json::from_str(&told.stderr).unwrap();
+    let printed = Home::new().run(&["servers", "lsit", "--json"]);
+    assert_eq!((printed.code, printed.stdout.as_str()), (Some(2), ""));
+    let printed: Value = serde_json::from_str(&printed.stderr).unwrap();
     assert!(
-        told["error"].as_str().unwrap().contains("lsit") && told["try"][0].is_string(),
-        "{told}"
+        printed["error"].as_str().unwrap().contains("lsit") && printed["try"][0].is_string(),
+        "{printed}"
     );
 }

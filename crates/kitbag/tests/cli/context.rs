@@ -15,15 +15,15 @@ fn objects(home: &Home, words: &[&str]) -> String {
 }
 
 #[test]
-fn facts_are_taken_in_replaced_listed_and_forgotten_and_that_is_on_record() {
+fn facts_are_imported_replaced_listed_deleted_and_audited() {
     let home = Home::new();
     home.write("facts.jsonl", FACTS);
-    let told = home.run(&["context", "import", "facts.jsonl", "--tenant", "acme"]);
-    assert_eq!(told.stdout.trim(), "Imported 2 facts");
+    let output = home.run(&["context", "import", "facts.jsonl", "--tenant", "acme"]);
+    assert_eq!(output.stdout.trim(), "Imported 2 facts");
     assert!(
-        told.stderr.contains("`enabled = true` under [context]"),
+        output.stderr.contains("`enabled = true` under [context]"),
         "{}",
-        told.stderr
+        output.stderr
     );
     let again = home.ok(&["context", "import", "facts.jsonl", "--tenant", "acme"]);
     assert_eq!(again.trim(), "Imported 0 facts; 2 already known");
@@ -79,6 +79,6 @@ fn a_question_in_other_words_finds_its_fact_and_what_an_agent_keeps_outlives_the
     assert!(kept.contains("1800"), "{kept}");
     let companies = r#"companies=[{"name": "a"}]"#;
     let unscored = home.run(&["call", "icp_scorer", companies]);
-    let told = format!("{}{}", unscored.stdout, unscored.stderr);
-    assert!(told.contains("CONFIG_MISSING"), "{told}");
+    let output = format!("{}{}", unscored.stdout, unscored.stderr);
+    assert!(output.contains("CONFIG_MISSING"), "{output}");
 }

@@ -31,8 +31,8 @@ fn a_hook_is_put_into_the_clients_own_file_and_leaves_it_as_it_was() {
         let install = ["install", "--client", client];
         let with_hook = [&install[..], &["--hook"]].concat();
 
-        let told = home.ok(&install);
-        assert!(told.contains(&with_hook.join(" ")), "{told}");
+        let output = home.ok(&install);
+        assert!(output.contains(&with_hook.join(" ")), "{output}");
         assert_eq!(home.json(&with_hook)["changed"], true, "{client}");
         let hooked = text(&home, path);
         let ours = format!("/kitbag hook {client} --config ");

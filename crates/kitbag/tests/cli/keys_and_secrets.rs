@@ -9,16 +9,16 @@ use serde_json::json;
 use kitbag_testkit::home::Home;
 
 #[test]
-fn typing_a_secret_into_the_configuration_is_answered_with_a_better_place() {
+fn a_secret_in_the_configuration_gets_a_hint_to_store_it() {
     let home = Home::new();
     let add = |words: &[&str]| {
         home.run(&[&["servers", "add", "--no-test"], words].concat())
             .stderr
     };
-    let told = add(&["open", "--env", "API_KEY=s3cret", "--", "x"]);
+    let printed = add(&["open", "--env", "API_KEY=s3cret", "--", "x"]);
     assert!(
-        told.contains("kitbag secret set NAME") && !told.contains("s3cret"),
-        "{told}"
+        printed.contains("kitbag secret set NAME") && !printed.contains("s3cret"),
+        "{printed}"
     );
     assert_eq!(
         add(&["closed", "--env", "API_KEY=${secret:key}", "--", "x"]),
@@ -29,7 +29,7 @@ fn typing_a_secret_into_the_configuration_is_answered_with_a_better_place() {
 #[test]
 fn a_key_is_shown_once_listed_and_revoked() {
     let home = Home::new();
-    let told = home.run(&[
+    let printed = home.run(&[
         "key",
         "create",
         "--tenant",
@@ -37,15 +37,15 @@ fn a_key_is_shown_once_listed_and_revoked() {
         "--label",
         "build machine",
     ]);
-    let token = told.stdout.trim();
+    let token = printed.stdout.trim();
     assert!(
         token.starts_with("kb_") && token.lines().count() == 1,
         "{token}"
     );
     assert!(
-        told.stderr.contains("cannot be shown again"),
+        printed.stderr.contains("cannot be shown again"),
         "{}",
-        told.stderr
+        printed.stderr
     );
 
     let keys = home.json(&["key", "list"]);
@@ -58,22 +58,22 @@ fn a_key_is_shown_once_listed_and_revoked() {
 
     home.ok(&["key", "revoke", id]);
     assert!(home.ok(&["key", "list"]).contains("revoked"));
-    let told = home.fails(&["key", "revoke", id]);
-    assert!(told.contains("try: list the keys"), "{told}");
+    let printed = home.fails(&["key", "revoke", id]);
+    assert!(printed.contains("try: list the keys"), "{printed}");
     assert!(home.path(".local/share/kitbag/kitbag.db").exists());
 }
 
 #[test]
 fn a_key_is_made_for_a_role_and_a_time_that_make_sense() {
     let home = Home::new();
-    let told = home.fails(&["key", "create", "--role", "operator", "--tenant", "acme"]);
+    let printed = home.fails(&["key", "create", "--role", "operator", "--tenant", "acme"]);
     assert!(
-        told.contains("an operator key has no tenant") && told.contains("omit --tenant"),
-        "{told}"
+        printed.contains("an operator key has no tenant") && printed.contains("omit --tenant"),
+        "{printed}"
     );
     for expires in ["2020-01-01", "-1d", "whenever"] {
-        let told = home.run(&["key", "create", "--expires", expires]);
-        assert_eq!(told.code, Some(2), "{expires}: {}", told.stderr);
+        let printed = home.run(&["key", "create", "--expires", expires]);
+        assert_eq!(printed.code, Some(2), "{expires}: {}", printed.stderr);
     }
     assert_eq!(home.run(&["key", "create", "--role", "king"]).code, Some(2));
     assert_eq!(
@@ -91,8 +91,8 @@ fn a_key_is_made_for_a_role_and_a_time_that_make_sense() {
         listed.contains("expires in 90 days") && listed.contains("never"),
         "{listed}"
     );
-    let told = home.fails(&["key", "rotate", "00000000"]);
-    assert!(told.contains("no active key `00000000`"), "{told}");
+    let printed = home.fails(&["key", "rotate", "00000000"]);
+    assert!(printed.contains("no active key `00000000`"), "{printed}");
 }
 
 #[test]
@@ -113,16 +113,16 @@ fn a_secret_is_kept_listed_and_removed_and_never_shown() {
             .write_all(value.as_bytes())
             .unwrap();
         let output = child.wait_with_output().unwrap();
-        let told = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8(told).unwrap())
+        let printed = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(printed).unwrap())
     };
-    let (kept, told) = set("github_token", "s3cret\n");
+    let (kept, printed) = set("github_token", "s3cret\n");
     assert!(
-        kept && told.contains("${secret:github_token}") && !told.contains("s3cret"),
-        "{told}"
+        kept && printed.contains("${secret:github_token}") && !printed.contains("s3cret"),
+        "{printed}"
     );
-    let (kept, told) = set("empty", "\n");
-    assert!(!kept && told.contains("stdin is empty"), "{told}");
+    let (kept, printed) = set("empty", "\n");
+    assert!(!kept && printed.contains("stdin is empty"), "{printed}");
 
     let listed = home.json(&["secret", "list"]);
     assert_eq!(listed[0]["name"], "github_token");
@@ -140,9 +140,9 @@ fn a_secret_is_kept_listed_and_removed_and_never_shown() {
         assert!(!found, "{}", file.display());
     }
     home.ok(&["secret", "remove", "github_token"]);
-    let told = home.fails(&["secret", "remove", "github_token"]);
+    let printed = home.fails(&["secret", "remove", "github_token"]);
     assert!(
-        told.contains("no secret or credential `github_token`"),
-        "{told}"
+        printed.contains("no secret or credential `github_token`"),
+        "{printed}"
     );
 }

@@ -25,17 +25,17 @@ fn document() -> Value {
 }
 
 #[test]
-fn a_document_becomes_files_that_pass_the_checks_and_the_person_is_told_what_is_left_to_do() {
+fn a_document_becomes_valid_files_and_the_next_steps_are_printed() {
     let home = Home::new();
     home.write("spec.json", &document().to_string());
-    let told = home.ok(&["tools", "import", "spec.json", "--dry-run"]);
+    let output = home.ok(&["tools", "import", "spec.json", "--dry-run"]);
     assert!(
-        told.contains("Would generate 2 files in tools; skipped 0 operations."),
-        "{told}"
+        output.contains("Would generate 2 files in tools; skipped 0 operations."),
+        "{output}"
     );
     assert!(!home.path("tools").exists());
 
-    let told = home.ok(&["tools", "import", "spec.json"]);
+    let output = home.ok(&["tools", "import", "spec.json"]);
     for text in [
         "tools/pet-shop-get-pet.toml",
         "Generated 2 files in tools",
@@ -44,12 +44,12 @@ fn a_document_becomes_files_that_pass_the_checks_and_the_person_is_told_what_is_
         "Next: kitbag secret set pet-shop token",
         "under [catalog] in the configuration: directories = [",
     ] {
-        assert!(told.contains(text), "no {text}: {told}");
+        assert!(output.contains(text), "no {text}: {output}");
     }
-    let told = home.fails(&["tools", "import", "spec.json"]);
+    let output = home.fails(&["tools", "import", "spec.json"]);
     assert!(
-        told.contains("tools/pet-shop-get-pet.toml already exists"),
-        "{told}"
+        output.contains("tools/pet-shop-get-pet.toml already exists"),
+        "{output}"
     );
     let only = [
         "tools",
@@ -69,7 +69,7 @@ fn a_document_becomes_files_that_pass_the_checks_and_the_person_is_told_what_is_
 }
 
 #[test]
-fn a_document_that_cannot_be_used_or_reached_is_told_with_advice() {
+fn an_unusable_or_unreachable_document_is_reported_with_a_remedy() {
     let home = Home::new();
     home.write("old.json", r#"{ "swagger": "2.0" }"#);
     for (spec, expected) in [
@@ -81,13 +81,13 @@ fn a_document_that_cannot_be_used_or_reached_is_told_with_advice() {
             "`127.0.0.1` may not be called",
         ),
     ] {
-        let told = home.fails(&["tools", "import", spec]);
-        assert!(told.contains(expected), "{spec}: {told}");
+        let output = home.fails(&["tools", "import", spec]);
+        assert!(output.contains(expected), "{spec}: {output}");
     }
 }
 
 #[test]
-fn an_api_of_the_own_network_is_imported_and_one_entry_of_the_configuration_permits_it() {
+fn an_api_in_the_own_network_is_imported_and_allowed_by_one_entry() {
     let home = Home::new();
     home.write("spec.json", &document().to_string());
     let server = [
@@ -97,23 +97,23 @@ fn an_api_of_the_own_network_is_imported_and_one_entry_of_the_configuration_perm
         "--server",
         "http://127.0.0.1:8000/v1/",
     ];
-    let told = home.fails(&server);
+    let output = home.fails(&server);
     assert!(
-        told.contains("`http://127.0.0.1:8000/v1/` is not reached by https")
-            && told.contains("add --allow-private"),
-        "{told}"
+        output.contains("`http://127.0.0.1:8000/v1/` is not reached by https")
+            && output.contains("add --allow-private"),
+        "{output}"
     );
     assert!(!home.path("tools").exists());
-    let told = home.ok(&[&server[..], &["--allow-private"]].concat());
+    let output = home.ok(&[&server[..], &["--allow-private"]].concat());
     let expected = "Next: add to the configuration, once for all of these files:\n  [endpoints.\"pet-shop-*\"]\n  \
                     url = \"http://127.0.0.1:8000/v1\"\n  allow_private = true\n";
     for text in ["Generated 2 files in tools", "no problems.", expected] {
-        assert!(told.contains(text), "no {text}: {told}");
+        assert!(output.contains(text), "no {text}: {output}");
     }
 }
 
 #[test]
-fn a_document_of_which_nothing_can_be_imported_is_an_error_with_the_reason() {
+fn a_document_without_importable_operations_is_an_error() {
     let home = Home::new();
     let mut xml = document();
     let body = json!({ "content": { "application/xml": { "schema": { "type": "string" } } }, "required": true });
@@ -127,14 +127,14 @@ fn a_document_of_which_nothing_can_be_imported_is_an_error_with_the_reason() {
         vec!["tools", "import", "xml.json"],
         vec!["tools", "import", "xml.json", "--dry-run"],
     ] {
-        let told = home.fails(&words);
+        let output = home.fails(&words);
         assert!(
-            told.contains("none of 2 operations can be imported; POST /"),
-            "{told}"
+            output.contains("none of 2 operations can be imported; POST /"),
+            "{output}"
         );
         assert!(
-            !told.contains("no problems") && !told.contains("Next"),
-            "{told}"
+            !output.contains("no problems") && !output.contains("Next"),
+            "{output}"
         );
         assert!(!home.path("tools").exists());
     }

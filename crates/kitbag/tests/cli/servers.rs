@@ -77,10 +77,10 @@ fn a_server_is_added_listed_and_removed() {
 #[test]
 fn a_new_server_is_tried_out_and_its_tools_are_there_at_once() {
     let home = Home::new();
-    let told = home.add_testbed();
+    let output = home.add_testbed();
     assert!(
-        told.contains("Added `bed`") && told.contains("It works and offers"),
-        "{told}"
+        output.contains("Added `bed`") && output.contains("It works and offers"),
+        "{output}"
     );
     let listed = home.json(&["servers", "list"]);
     assert!(listed[0]["tools"].as_u64().unwrap() > 0, "{listed}");
@@ -97,18 +97,18 @@ fn a_new_server_is_tried_out_and_its_tools_are_there_at_once() {
         "--",
         "no-such-program",
     ]);
-    let told = home.run(&["tools", "--server", "bed"]);
+    let output = home.run(&["tools", "--server", "bed"]);
     assert!(
-        told.stdout.contains("bed__echo") && told.stderr.is_empty(),
+        output.stdout.contains("bed__echo") && output.stderr.is_empty(),
         "{}",
-        told.stderr
+        output.stderr
     );
 }
 
 #[test]
 fn a_new_server_that_fails_is_added_with_the_reason_and_the_remedy() {
     let home = Home::new();
-    let told = home.run(&[
+    let output = home.run(&[
         "servers",
         "add",
         "bad",
@@ -118,21 +118,21 @@ fn a_new_server_that_fails_is_added_with_the_reason_and_the_remedy() {
         "crash-at-start",
         "stdio",
     ]);
-    assert_eq!(told.code, Some(1), "{}", told.stderr);
-    let told = told.stdout;
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    let output = output.stdout;
     for part in [
         "Added `bad`",
         "does not work yet",
         "API_KEY environment variable is required",
         "try:",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(output.contains(part), "{part}: {output}");
     }
-    let told = home.run(&["servers", "add", "worse", "--json", "--", "no-such-program"]);
-    assert_eq!(told.code, Some(1), "{}", told.stderr);
-    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    let output = home.run(&["servers", "add", "worse", "--json", "--", "no-such-program"]);
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    let output: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(
-        (&told["name"], &told["test"]["state"]),
+        (&output["name"], &output["test"]["state"]),
         (&json!("worse"), &json!("fails"))
     );
     let listed = home.json(&["servers", "list"]);
@@ -144,42 +144,50 @@ fn a_new_server_that_fails_is_added_with_the_reason_and_the_remedy() {
         .collect();
     assert_eq!(names, ["bad", "worse", "agents"]);
 
-    let told = home.run(&["tools"]);
+    let output = home.run(&["tools"]);
     let words = [
         "warning: the tools of 2 servers are missing: `bad` exited before it was ready",
         "; `worse` could not be launched",
     ];
     for words in words {
-        assert!(told.stderr.contains(words), "{words}: {}", told.stderr);
+        assert!(output.stderr.contains(words), "{words}: {}", output.stderr);
     }
-    assert_eq!(told.stderr.matches("`bad`").count(), 1, "{}", told.stderr);
-    let told = home.fails(&["call", "worse__x"]);
+    assert_eq!(
+        output.stderr.matches("`bad`").count(),
+        1,
+        "{}",
+        output.stderr
+    );
+    let output = home.fails(&["call", "worse__x"]);
     assert!(
-        told.contains("error: `worse` could not be launched")
-            && !told.contains("warning")
-            && !told.contains("bad"),
-        "{told}"
+        output.contains("error: `worse` could not be launched")
+            && !output.contains("warning")
+            && !output.contains("bad"),
+        "{output}"
     );
 }
 
 #[test]
-fn a_server_that_contradicts_itself_or_another_is_not_added() {
+fn a_contradictory_or_duplicate_server_is_not_added() {
     let home = Home::new();
     home.ok(&["servers", "add", "time", "--no-test", "--", "uvx"]);
     let before = fs::read_to_string(home.config()).unwrap();
 
-    let told = home.fails(&["servers", "add", "time", "--", "npx"]);
+    let output = home.fails(&["servers", "add", "time", "--", "npx"]);
     assert!(
-        told.contains("server `time` already exists") && told.contains("--force"),
-        "{told}"
+        output.contains("server `time` already exists") && output.contains("--force"),
+        "{output}"
     );
-    let told = home.fails(&["servers", "add", "git", "npx"]);
+    let output = home.fails(&["servers", "add", "git", "npx"]);
     assert!(
-        told.contains("try: to launch it as a program: kitbag servers add git -- npx"),
-        "{told}"
+        output.contains("try: to launch it as a program: kitbag servers add git -- npx"),
+        "{output}"
     );
-    let told = home.fails(&["servers", "add", "git", "ftp://host/"]);
-    assert!(told.contains("the server `git` was not added"), "{told}");
+    let output = home.fails(&["servers", "add", "git", "ftp://host/"]);
+    assert!(
+        output.contains("the server `git` was not added"),
+        "{output}"
+    );
     assert_eq!(
         home.run(&["servers", "add", "a__b", "--", "x"]).code,
         Some(2)
@@ -211,15 +219,15 @@ fn a_server_that_contradicts_itself_or_another_is_not_added() {
 fn an_unknown_server_is_refused_with_a_suggestion() {
     let home = Home::new();
     home.ok(&["servers", "add", "github", "--no-test", "--", "x"]);
-    let told = home.fails(&["servers", "remove", "githb"]);
+    let output = home.fails(&["servers", "remove", "githb"]);
     assert_eq!(
-        told,
+        output,
         "error: no server `githb`\n  try: did you mean `github`?\n"
     );
-    assert_eq!(home.fails(&["tools", "--server", "githb"]), told);
-    let told = home.fails(&["logs", "zzz", "--json"]);
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(told["error"], "no server `zzz`");
+    assert_eq!(home.fails(&["tools", "--server", "githb"]), output);
+    let output = home.fails(&["logs", "zzz", "--json"]);
+    let output: Value = serde_json::from_str(&output).unwrap();
+    assert_eq!(output["error"], "no server `zzz`");
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn state_of(home: &Home) -> Value {
 }
 
 #[test]
-fn templates_of_every_origin_are_listed_and_a_bad_file_is_told_with_its_line() {
+fn templates_of_every_origin_are_listed_and_a_bad_file_is_reported_with_its_line() {
     let home = Home::new();
     let listed = home.json(&["templates", "list"]);
     let built_in = template(&listed, "list_errors");
@@ -48,14 +48,14 @@ fn templates_of_every_origin_are_listed_and_a_bad_file_is_told_with_its_line() {
         OWN.replace("{repository}\"", "{repo}\""),
     )
     .unwrap();
-    let told = home.run(&["templates", "list"]);
-    assert!(told.stdout.contains("count_stars"), "{}", told.stdout);
+    let output = home.run(&["templates", "list"]);
+    assert!(output.stdout.contains("count_stars"), "{}", output.stdout);
     for text in [
         "bad.toml:3:12: ",
         "reads `repo`, which is not a parameter",
         "try: add a table [parameters.repo]",
     ] {
-        assert!(told.stderr.contains(text), "no {text}: {}", told.stderr);
+        assert!(output.stderr.contains(text), "no {text}: {}", output.stderr);
     }
     let shown = home.ok(&["templates", "show", "count_stars"]);
     for text in [
@@ -66,13 +66,13 @@ fn templates_of_every_origin_are_listed_and_a_bad_file_is_told_with_its_line() {
     ] {
         assert!(shown.contains(text), "no {text}: {shown}");
     }
-    let told = home.fails(&["templates", "remove", "count_stars"]);
+    let output = home.fails(&["templates", "remove", "count_stars"]);
     assert!(
-        told.contains("not learned; its origin is own") && told.contains("change its file"),
-        "{told}"
+        output.contains("not learned; its origin is own") && output.contains("change its file"),
+        "{output}"
     );
-    let told = home.fails(&["templates", "show", "nothing"]);
-    assert!(told.contains("kitbag templates list"), "{told}");
+    let output = home.fails(&["templates", "show", "nothing"]);
+    assert!(output.contains("kitbag templates list"), "{output}");
 }
 
 #[test]
@@ -81,23 +81,23 @@ fn an_imported_template_waits_for_approval_and_goes_out_as_it_came() {
     let file = home.path("stars.toml");
     fs::write(&file, OWN).unwrap();
     let file = file.to_str().unwrap();
-    let told = home.ok(&["templates", "import", file, "--tenant", "acme"]);
+    let output = home.ok(&["templates", "import", file, "--tenant", "acme"]);
     assert!(
-        told.contains("kitbag templates approve count_stars"),
-        "{told}"
+        output.contains("kitbag templates approve count_stars"),
+        "{output}"
     );
     assert_eq!(state_of(&home), "candidate");
-    let told = home.fails(&["templates", "import", file, "--tenant", "acme"]);
+    let output = home.fails(&["templates", "import", file, "--tenant", "acme"]);
     assert!(
-        told.contains("template `count_stars` already exists"),
-        "{told}"
+        output.contains("template `count_stars` already exists"),
+        "{output}"
     );
 
     home.ok(&["templates", "approve", "count_stars"]);
     assert_eq!(state_of(&home), "approved");
     home.ok(&["templates", "import", file]);
-    let told = home.fails(&["templates", "approve", "count_stars"]);
-    assert!(told.contains("--tenant"), "{told}");
+    let output = home.fails(&["templates", "approve", "count_stars"]);
+    assert!(output.contains("--tenant"), "{output}");
     home.ok(&["templates", "remove", "count_stars", "--tenant", "local"]);
     let left = home.json(&["templates", "list", "--tenant", "local"]);
     assert_eq!(template(&left, "count_stars")["state"], "removed");

@@ -19,23 +19,23 @@ fn a_call_is_checked_before_its_server_is_started_and_explained_as_to_any_client
     home.ok(&["servers", "add", "bed", "--", "sh", "-c", &script]);
     let before = fs::read_to_string(&starts).unwrap();
 
-    let told = home.fails(&["call", "bed__slow", "ms=soon"]);
+    let output = home.fails(&["call", "bed__slow", "ms=soon"]);
     assert!(
-        told.starts_with("error: `bed__slow` was not called, its arguments do not fit:"),
-        "{told}"
+        output.starts_with("error: `bed__slow` was not called, its arguments do not fit:"),
+        "{output}"
     );
     assert!(
-        told.contains("/ms: expected an integer, got \"soon\" (a string)"),
-        "{told}"
+        output.contains("/ms: expected an integer, got \"soon\" (a string)"),
+        "{output}"
     );
-    let told: Value =
+    let output: Value =
         serde_json::from_str(&home.fails(&["call", "bed__slow", "ms=soon", "--json"])).unwrap();
     assert!(
-        told["error"]
+        output["error"]
             .as_str()
             .unwrap()
             .contains("/ms: expected an integer"),
-        "{told}"
+        "{output}"
     );
     assert_eq!(
         fs::read_to_string(&starts).unwrap(),
@@ -43,23 +43,23 @@ fn a_call_is_checked_before_its_server_is_started_and_explained_as_to_any_client
         "nothing was started"
     );
 
-    let told = home.ok(&["call", "bed__slow", "{\"ms\": 1}"]);
-    assert!(told.starts_with("slept 1 ms"), "{told}");
-    let told = home.ok(&["call", "bed__slow", "ms:=\"1\""]);
+    let output = home.ok(&["call", "bed__slow", "{\"ms\": 1}"]);
+    assert!(output.starts_with("slept 1 ms"), "{output}");
+    let output = home.ok(&["call", "bed__slow", "ms:=\"1\""]);
     assert!(
-        told.contains("slept 1 ms") && told.contains("Taken as: ms = 1 (was a string)"),
-        "{told}"
+        output.contains("slept 1 ms") && output.contains("Taken as: ms = 1 (was a string)"),
+        "{output}"
     );
 }
 
 #[test]
 fn a_tool_is_described_with_its_parameters_and_a_search_without_a_match_says_so() {
     let home = Home::new();
-    let told = home.ok(&["tools", "show", "agents__lookup_capability"]);
+    let output = home.ok(&["tools", "show", "agents__lookup_capability"]);
     assert!(
-        told.contains("PARAMETER")
-            && told.contains("To call it: kitbag call agents__lookup_capability"),
-        "{told}"
+        output.contains("PARAMETER")
+            && output.contains("To call it: kitbag call agents__lookup_capability"),
+        "{output}"
     );
     let definition = home.json(&["tools", "show", "agents__lookup_capability"]);
     assert!(definition["inputSchema"].is_object(), "{definition}");
@@ -68,20 +68,21 @@ fn a_tool_is_described_with_its_parameters_and_a_search_without_a_match_says_so(
             .contains("did you mean agents__lookup_capability")
     );
     home.write(CONFIG, "[servers.off]\ncommand = 'x'\nenabled = false\n");
-    let told = home.run(&["tools", "zzzz"]);
+    let output = home.run(&["tools", "zzzz"]);
     assert!(
-        told.stderr
+        output
+            .stderr
             .contains("`zzzz` occurs in the name or description of none"),
         "{}",
-        told.stderr
+        output.stderr
     );
 }
 
 #[test]
-fn a_tool_of_the_catalog_needs_no_server_beside_it() {
+fn a_catalog_tool_needs_no_server() {
     let home = Home::new();
     home.write(CONFIG, "[catalog]\ntools = ['agent-state']\n");
-    let told = home.run(&["tools"]);
-    assert!(told.stdout.contains("agent_state"), "{}", told.stdout);
-    assert!(!told.stderr.contains("No servers"), "{}", told.stderr);
+    let output = home.run(&["tools"]);
+    assert!(output.stdout.contains("agent_state"), "{}", output.stdout);
+    assert!(!output.stderr.contains("No servers"), "{}", output.stderr);
 }

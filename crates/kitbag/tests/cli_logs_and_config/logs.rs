@@ -11,7 +11,7 @@ use kitbag_testkit::home::{CONFIG, Home};
 use kitbag_testkit::programs::testbed;
 
 #[test]
-fn the_logs_of_all_are_told_as_one_story_and_followed() {
+fn all_logs_are_merged_and_followed() {
     let home = Home::new();
     home.write(
         CONFIG,
@@ -64,9 +64,9 @@ fn the_logs_of_all_are_told_as_one_story_and_followed() {
         "2026-01-01 00:00:03 info: third\n"
     );
     assert_eq!(home.ok(&["logs", "git", "--gateway"]).lines().count(), 3);
-    let told = home.fails(&["logs", "gitt"]);
+    let printed = home.fails(&["logs", "gitt"]);
     assert_eq!(
-        told,
+        printed,
         "error: no server `gitt`\n  try: did you mean `git`?\n"
     );
 
@@ -156,11 +156,11 @@ fn a_server_and_the_gateway_are_heard_and_no_secret_with_them() {
         String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
     };
     run(&["secret", "set", "b"], secrets[1]);
-    let mut told = run(&["serve", "--stdio", "--log", "debug"], "");
-    told += &run(&["call", "chatty__test_logging_tool"], "");
-    told += &run(&["call", "away__anything"], "");
-    told += &run(&["config", "show", "--all"], "");
-    told += &run(&["config", "show", "--all", "--json"], "");
+    let mut printed = run(&["serve", "--stdio", "--log", "debug"], "");
+    printed += &run(&["call", "chatty__test_logging_tool"], "");
+    printed += &run(&["call", "away__anything"], "");
+    printed += &run(&["config", "show", "--all"], "");
+    printed += &run(&["config", "show", "--all", "--json"], "");
     let logs = run(&["logs", "-n", "1000", "--json"], "");
 
     let lines: Vec<Value> = logs
@@ -189,13 +189,13 @@ fn a_server_and_the_gateway_are_heard_and_no_secret_with_them() {
     find(Value::Null, "gateway", "ready server=chatty");
     find(Value::Null, "gateway", "away");
 
-    told += &logs;
+    printed += &logs;
     for file in files(&home.path(".local/share/kitbag")) {
-        told += &String::from_utf8_lossy(&fs::read(file).unwrap());
+        printed += &String::from_utf8_lossy(&fs::read(file).unwrap());
     }
     for secret in secrets.iter().chain(&[spoken]) {
-        let at = told.find(secret).map(|at| {
-            told[at.saturating_sub(200)..]
+        let at = printed.find(secret).map(|at| {
+            printed[at.saturating_sub(200)..]
                 .chars()
                 .take(400)
                 .collect::<String>()
@@ -210,10 +210,10 @@ fn a_gateway_that_cannot_start_leaves_the_reason_in_its_log() {
     home.write(CONFIG, "[servers.git]\ncomand = 'x'\n");
     home.fails(&["serve", "--stdio"]);
     fs::remove_file(home.config()).unwrap();
-    let told = home.ok(&["logs"]);
+    let printed = home.ok(&["logs"]);
     assert!(
-        told.contains("error: ") && told.contains("unknown key `comand`"),
-        "{told}"
+        printed.contains("error: ") && printed.contains("unknown key `comand`"),
+        "{printed}"
     );
 }
 

@@ -25,7 +25,7 @@ enabled = false
 "#;
 
 #[test]
-fn the_configuration_in_force_is_shown_with_where_it_comes_from() {
+fn the_effective_configuration_is_shown_with_its_sources() {
     let home = Home::new();
     home.write(CONFIG, SETTINGS);
     let show = |words: &[&str]| {
@@ -110,22 +110,22 @@ env.TOKEN = "${TOKEN}"         # kitbag.toml:8, TOKEN set
         json!({ "key": "serve.require_key", "value": true, "origin": variable })
     );
 
-    let told = home.fails(&["config", "show", "server"]);
+    let printed = home.fails(&["config", "show", "server"]);
     assert_eq!(
-        told,
+        printed,
         "error: the configuration has no `server`\n  try: did you mean `servers`?\n"
     );
 }
 
 #[test]
-fn the_file_is_named_and_judged() {
+fn the_path_is_printed_and_the_file_checked() {
     let home = Home::new();
-    let told = home.run(&["config", "path"]);
-    assert_eq!(told.stdout.trim(), home.config().to_str().unwrap());
+    let printed = home.run(&["config", "path"]);
+    assert_eq!(printed.stdout.trim(), home.config().to_str().unwrap());
     assert!(
-        told.stderr.contains("defaults apply") && told.stderr.contains("kitbag.toml"),
+        printed.stderr.contains("defaults apply") && printed.stderr.contains("kitbag.toml"),
         "{}",
-        told.stderr
+        printed.stderr
     );
     assert!(
         home.ok(&["config", "check"])
@@ -135,22 +135,22 @@ fn the_file_is_named_and_judged() {
     home.write(CONFIG, SETTINGS);
     let here = fs::canonicalize(home.config()).unwrap();
     assert_eq!(home.ok(&["config", "path"]).trim(), here.to_str().unwrap());
-    let told = home.run(&["config", "check"]);
+    let printed = home.run(&["config", "check"]);
     assert_eq!(
-        (told.code, told.stdout),
+        (printed.code, printed.stdout),
         (
             Some(0),
             format!("{} is valid: 1 server, 0 providers\n", here.display())
         )
     );
     let warning = "warning: `servers.git.env.TOKEN`: the environment variable `TOKEN` is not set\n";
-    assert!(told.stderr.contains(warning), "{}", told.stderr);
+    assert!(printed.stderr.contains(warning), "{}", printed.stderr);
 
     home.write(CONFIG, "[serve]\nbnd = 1\n");
-    let told = home.fails(&["config", "check"]);
+    let printed = home.fails(&["config", "check"]);
     assert!(
-        told.contains("line 2, in `serve`") && told.contains("try: did you mean `bind`?"),
-        "{told}"
+        printed.contains("line 2, in `serve`") && printed.contains("try: did you mean `bind`?"),
+        "{printed}"
     );
 }
 
@@ -189,7 +189,7 @@ fn terminal() -> (File, File) {
 }
 
 #[test]
-fn the_key_of_the_secrets_is_where_it_is_said_to_be() {
+fn the_encryption_key_is_stored_where_it_is_configured() {
     let home = Home::new();
     let place = || home.json(&["secret", "key"]);
     assert_eq!(place(), json!({ "place": "file", "exists": false }));
@@ -208,17 +208,17 @@ fn the_key_of_the_secrets_is_where_it_is_said_to_be() {
     };
     assert_eq!(set(None), "");
     assert_eq!(place(), json!({ "place": "file", "exists": true }));
-    let told = home.fails(&["secret", "key", "--move-to", "file"]);
-    assert!(told.contains("already stored there"), "{told}");
+    let printed = home.fails(&["secret", "key", "--move-to", "file"]);
+    assert!(printed.contains("already stored there"), "{printed}");
 
-    let told = home.fails(&["secret", "key", "--move-to", "keyring"]);
+    let printed = home.fails(&["secret", "key", "--move-to", "keyring"]);
     for part in [
         "error: cannot move the key",
         "in the keyring cannot be used",
         "no keyring is available",
         "try: log in",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
     assert!(
         !home.config().exists() && place()["exists"] == true,
@@ -227,11 +227,11 @@ fn the_key_of_the_secrets_is_where_it_is_said_to_be() {
 
     fs::create_dir_all(home.config().parent().unwrap()).unwrap();
     fs::write(home.config(), "[secrets]\nkey = 'env' # from the vault\n").unwrap();
-    let told = set(None);
+    let printed = set(None);
     assert!(
-        told.contains("the variable KITBAG_SECRET_KEY cannot be used")
-            && told.contains("it is not set"),
-        "{told}"
+        printed.contains("the variable KITBAG_SECRET_KEY cannot be used")
+            && printed.contains("it is not set"),
+        "{printed}"
     );
     home.json(&["servers", "list"]);
 }

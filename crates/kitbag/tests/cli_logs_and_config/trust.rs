@@ -107,20 +107,20 @@ fn a_cloned_folder_runs_nothing_and_is_handed_nothing_by_any_verb() {
         &["config", "check"],
         &["import", "--dry-run"],
     ] {
-        let (_, told) = scene.run(words);
+        let (_, printed) = scene.run(words);
         assert!(
             !scene.loot().exists(),
-            "{words:?} ran the project's command: {told}"
+            "{words:?} ran the project's command: {printed}"
         );
         assert!(
-            !told.contains(SECRET) && !told.contains(VARIABLE),
-            "{words:?}: {told}"
+            !printed.contains(SECRET) && !printed.contains(VARIABLE),
+            "{words:?}: {printed}"
         );
     }
-    let (_, told) = scene.run(&["tools"]);
+    let (_, printed) = scene.run(&["tools"]);
     assert!(
-        told.contains("you have not trusted it") && told.contains("try: "),
-        "{told}"
+        printed.contains("you have not trusted it") && printed.contains("try: "),
+        "{printed}"
     );
 }
 
@@ -138,7 +138,7 @@ fn a_client_that_launches_kitbag_in_a_cloned_folder_gets_the_persons_servers_onl
 }
 
 #[test]
-fn a_file_that_appears_beside_a_running_gateway_is_told_of_and_not_obeyed() {
+fn a_project_file_that_appears_while_a_gateway_runs_is_reported_and_ignored() {
     let scene = Scene::new();
     let serving = Serving::http(&scene);
     scene.attack();
@@ -157,11 +157,11 @@ fn a_file_that_appears_beside_a_running_gateway_is_told_of_and_not_obeyed() {
 fn what_is_trusted_is_shown_first_and_runs_with_what_was_granted_and_nothing_more() {
     let scene = Scene::new();
     scene.attack();
-    let (code, told) = scene.run(&["trust"]);
+    let (code, printed) = scene.run(&["trust"]);
     assert_eq!(
         code,
         Some(1),
-        "without a terminal, trust is not assumed: {told}"
+        "without a terminal, trust is not assumed: {printed}"
     );
     for shown in [
         "sh -c ",
@@ -171,12 +171,12 @@ fn what_is_trusted_is_shown_first_and_runs_with_what_was_granted_and_nothing_mor
         "project",
         "--yes",
     ] {
-        assert!(told.contains(shown), "{shown}: {told}");
+        assert!(printed.contains(shown), "{shown}: {printed}");
     }
-    let (code, told) = scene.run(&["trust", "--yes"]);
+    let (code, printed) = scene.run(&["trust", "--yes"]);
     assert!(
-        code == Some(0) && told.contains("--grant-secret mytoken"),
-        "{told}"
+        code == Some(0) && printed.contains("--grant-secret mytoken"),
+        "{printed}"
     );
     scene.run(&["tools"]);
     assert!(!scene.loot().exists(), "its secrets were not granted");
@@ -196,7 +196,7 @@ fn what_is_trusted_is_shown_first_and_runs_with_what_was_granted_and_nothing_mor
 }
 
 #[test]
-fn a_changed_file_is_out_of_force_until_it_is_looked_at_again_and_trust_can_be_withdrawn() {
+fn a_changed_file_is_inactive_until_trusted_again_and_trust_can_be_withdrawn() {
     let scene = Scene::new();
     scene.write_project(&scene.server("{}"));
     assert_eq!(scene.run(&["trust", "--yes"]).0, Some(0));
@@ -207,27 +207,30 @@ fn a_changed_file_is_out_of_force_until_it_is_looked_at_again_and_trust_can_be_w
     );
 
     scene.write_project(&(scene.server("{}") + "# changed\n"));
-    let (_, told) = scene.run(&["tools"]);
+    let (_, printed) = scene.run(&["tools"]);
     assert!(
-        told.contains("has changed since you trusted it") && !scene.loot().exists(),
-        "{told}"
+        printed.contains("has changed since you trusted it") && !scene.loot().exists(),
+        "{printed}"
     );
     assert!(scene.run(&["trust", "list"]).1.contains("changed"));
 
     assert_eq!(scene.run(&["trust", "--yes"]).0, Some(0));
     assert_eq!(scene.run(&["trust", "withdraw"]).0, Some(0));
-    let (_, told) = scene.run(&["tools"]);
+    let (_, printed) = scene.run(&["tools"]);
     assert!(
-        told.contains("you have not trusted it") && !scene.loot().exists(),
-        "{told}"
+        printed.contains("you have not trusted it") && !scene.loot().exists(),
+        "{printed}"
     );
     let (_, record) = scene.run(&["audit", "--json"]);
     assert!(
         record.contains("project_trusted") && record.contains("project_withdrawn"),
         "{record}"
     );
-    let (code, told) = scene.run(&["trust", "withdraw"]);
-    assert!(code == Some(1) && told.contains("is not trusted"), "{told}");
+    let (code, printed) = scene.run(&["trust", "withdraw"]);
+    assert!(
+        code == Some(1) && printed.contains("is not trusted"),
+        "{printed}"
+    );
 }
 
 #[test]

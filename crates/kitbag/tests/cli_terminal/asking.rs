@@ -34,7 +34,7 @@ fn a_person_who_gives_up_typing_a_secret_has_the_terminal_back() {
 }
 
 #[test]
-fn a_person_who_types_nothing_is_told_that_nothing_was_kept() {
+fn an_empty_secret_is_not_stored() {
     for nothing in ["\n", "\u{4}"] {
         let mut terminal = Terminal::open();
         let home = Home::new();
@@ -83,7 +83,7 @@ fn a_person_who_is_shown_a_strangers_command_line_runs_it_only_by_saying_so() {
 }
 
 #[test]
-fn a_project_that_changes_while_the_person_is_asked_is_not_in_force() {
+fn a_project_that_changes_during_confirmation_is_not_trusted() {
     let mut terminal = Terminal::open();
     let home = Home::new();
     home.write(

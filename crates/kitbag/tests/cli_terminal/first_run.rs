@@ -38,26 +38,29 @@ fn kitbag_alone_says_what_to_do_next_and_writes_nothing() {
         (Home::new(), NOTHING_ANYWHERE),
         (home_with_cursor(), TWO_IN_CURSOR),
     ] {
-        let told = home.ok(&[]);
+        let output = home.ok(&[]);
         assert!(
-            told.contains(next) && told.ends_with("kitbag --help\n"),
-            "{told}"
+            output.contains(next) && output.ends_with("kitbag --help\n"),
+            "{output}"
         );
         assert!(!home.config().exists() && !home.path(".local").exists());
     }
-    let told = home_with_cursor().json(&[]);
+    let output = home_with_cursor().json(&[]);
     assert_eq!(
-        (&told["servers"], &told["next"][0]["command"]),
+        (&output["servers"], &output["next"][0]["command"]),
         (&0.into(), &"kitbag import".into())
     );
 }
 
 #[test]
-fn verbs_with_nothing_of_ones_own_to_show_say_what_to_do_next() {
+fn verbs_with_nothing_to_list_show_the_next_steps() {
     let home = home_with_cursor();
     for words in [["servers", "list"].as_slice(), &["tools"]] {
-        let told = home.run(words);
-        assert_eq!((told.code, told.stderr.as_str()), (Some(0), TWO_IN_CURSOR));
+        let output = home.run(words);
+        assert_eq!(
+            (output.code, output.stderr.as_str()),
+            (Some(0), TWO_IN_CURSOR)
+        );
     }
 }
 
@@ -73,28 +76,31 @@ fn a_gateway_without_servers_says_what_to_do_next() {
     let lines = BufReader::new(child.stdout.take().unwrap())
         .lines()
         .map(Result::unwrap);
-    let told: Vec<String> = lines
+    let output: Vec<String> = lines
         .take_while(|line| !line.starts_with("Add to a client"))
         .collect();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(told.join("\n").contains(NOTHING_ANYWHERE), "{told:#?}");
+    assert!(output.join("\n").contains(NOTHING_ANYWHERE), "{output:#?}");
 }
 
 #[test]
 fn with_servers_configured_the_next_step_is_another() {
     let home = home_with_cursor();
     home.ok(&["import"]);
-    let told = home.ok(&[]);
+    let output = home.ok(&[]);
     assert!(
-        told.contains("2 servers configured. What to do next:\n  kitbag tools "),
-        "{told}"
+        output.contains("2 servers configured. What to do next:\n  kitbag tools "),
+        "{output}"
     );
-    assert!(told.contains("kitbag install --client cursor"), "{told}");
-    home.ok(&["install", "--client", "cursor"]);
-    let told = home.ok(&[]);
     assert!(
-        told.contains("kitbag search TEXT") && !told.contains("kitbag install"),
-        "{told}"
+        output.contains("kitbag install --client cursor"),
+        "{output}"
+    );
+    home.ok(&["install", "--client", "cursor"]);
+    let output = home.ok(&[]);
+    assert!(
+        output.contains("kitbag search TEXT") && !output.contains("kitbag install"),
+        "{output}"
     );
 }

@@ -108,7 +108,7 @@ fn every_command_in_a_document_can_be_typed() {
 }
 
 #[test]
-fn a_mistyped_verb_is_answered_with_the_one_that_was_probably_meant() {
+fn a_mistyped_verb_gets_a_suggestion() {
     let home = Home::new();
     for (words, meant) in [
         (["servres"].as_slice(), "'servers'"),
@@ -116,12 +116,12 @@ fn a_mistyped_verb_is_answered_with_the_one_that_was_probably_meant() {
         (&["imprt"], "'import'"),
         (&["call", "x", "--jsn"], "'--json'"),
     ] {
-        let told = home.run(words);
-        assert_eq!(told.code, Some(2));
+        let printed = home.run(words);
+        assert_eq!(printed.code, Some(2));
         assert!(
-            told.stderr.contains(" similar ") && told.stderr.contains(meant),
+            printed.stderr.contains(" similar ") && printed.stderr.contains(meant),
             "{}",
-            told.stderr
+            printed.stderr
         );
     }
 }

@@ -106,17 +106,20 @@ fn systemd_accepts_the_unit_and_finds_it_safe() {
             .arg(&path)
             .output()
             .unwrap();
-        let told = [output.stdout, output.stderr].concat();
+        let printed = [output.stdout, output.stderr].concat();
         (
             output.status.success(),
-            String::from_utf8_lossy(&told).into_owned(),
+            String::from_utf8_lossy(&printed).into_owned(),
         )
     };
-    let (accepted, told) = analyze(&["verify", "--man=no"]);
-    assert!(accepted && !told.contains("kitbag.service:"), "{told}");
+    let (accepted, printed) = analyze(&["verify", "--man=no"]);
+    assert!(
+        accepted && !printed.contains("kitbag.service:"),
+        "{printed}"
+    );
     // In tenths of systemd's exposure level; up to 2.0 is its best grade.
-    let (safe, told) = analyze(&["security", "--offline=yes", "--threshold=20", "--no-pager"]);
-    assert!(safe, "{told}");
+    let (safe, printed) = analyze(&["security", "--offline=yes", "--threshold=20", "--no-pager"]);
+    assert!(safe, "{printed}");
 }
 
 #[test]
@@ -200,20 +203,21 @@ fn a_gateway_that_is_up_says_so_and_one_that_is_not_is_explained() {
         .strip_prefix("Kitbag serves http://")
         .and_then(|it| it.strip_suffix("/mcp"));
     let bind = endpoint.unwrap_or_else(|| panic!("{welcome}"));
-    let told = home.ok(&["health", "--bind", bind]);
+    let printed = home.ok(&["health", "--bind", bind]);
     serving.kill().unwrap();
     serving.wait().unwrap();
     assert_eq!(
-        told,
+        printed,
         format!(
             "http://{}/health answers\n",
             bind.replace("0.0.0.0", "127.0.0.1")
         )
     );
-    let told = home.fails(&["health", "--bind", bind]);
+    let printed = home.fails(&["health", "--bind", bind]);
     assert!(
-        told.contains("no gateway answers at") && told.contains("try: start one: kitbag serve"),
-        "{told}"
+        printed.contains("no gateway answers at")
+            && printed.contains("try: start one: kitbag serve"),
+        "{printed}"
     );
 }
 

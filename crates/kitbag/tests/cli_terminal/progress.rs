@@ -26,15 +26,15 @@ fn home() -> Home {
 
 #[test]
 fn without_a_terminal_a_long_wait_is_one_plain_line() {
-    let told = home().run(&["servers", "test", "slow"]);
-    assert_eq!(told.stderr, "Starting 1 server: 0 of 1 done …\n");
-    assert!(told.stdout.contains("works"), "{}", told.stdout);
+    let output = home().run(&["servers", "test", "slow"]);
+    assert_eq!(output.stderr, "Starting 1 server: 0 of 1 done …\n");
+    assert!(output.stdout.contains("works"), "{}", output.stdout);
 }
 
 #[test]
-fn programs_that_want_json_are_not_told() {
-    let told = home().run(&["servers", "test", "slow", "--json"]);
-    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
+fn json_output_has_no_progress() {
+    let output = home().run(&["servers", "test", "slow", "--json"]);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]

@@ -61,9 +61,9 @@ fn what_is_no_text_goes_into_a_file_or_a_pipe_and_not_to_a_terminal() {
     );
     let piped = home.command(&words).output().unwrap().stdout;
     assert!(piped.starts_with(b"\x89PNG"), "{piped:?}");
-    let told = home.ok(&[&words[..], &["--output", "pixel.png"]].concat());
+    let printed = home.ok(&[&words[..], &["--output", "pixel.png"]].concat());
     assert_eq!(
-        told,
+        printed,
         format!("Wrote {} bytes into pixel.png\n", piped.len())
     );
     assert_eq!(fs::read(home.path("pixel.png")).unwrap(), piped);
@@ -134,12 +134,12 @@ fn resources_and_prompts_are_tables_of_what_can_be_typed() {
 fn without_a_server_a_person_reads_how_to_begin() {
     let home = Home::new();
     for verb in ["resources", "prompts"] {
-        let told = home.run(&[verb]);
-        assert_eq!((told.code, told.stdout.as_str()), (Some(0), ""));
+        let printed = home.run(&[verb]);
+        assert_eq!((printed.code, printed.stdout.as_str()), (Some(0), ""));
         assert!(
-            told.stderr.contains("kitbag servers add"),
+            printed.stderr.contains("kitbag servers add"),
             "{}",
-            told.stderr
+            printed.stderr
         );
         assert_eq!(home.json(&[verb]), serde_json::json!([]));
     }

@@ -69,13 +69,14 @@ impl Drop for Desk {
 #[test]
 fn a_service_is_installed_joined_and_removed_without_a_trace() {
     let desk = Desk::new();
-    let told = desk.run(&["service", "install"]);
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let printed = desk.run(&["service", "install"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
     assert!(
-        told.stdout
+        printed
+            .stdout
             .contains("A gateway is running and will start at every login (pid "),
         "{}",
-        told.stdout
+        printed.stdout
     );
     let state = desk.state();
     assert_eq!(
@@ -90,15 +91,15 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
             .starts_with("127.0.0.1:"),
         "{state}"
     );
-    let told = desk.run(&["service", "status"]);
+    let printed = desk.run(&["service", "status"]);
     assert!(
-        told.code == Some(0) && told.stdout.contains("commands join it"),
+        printed.code == Some(0) && printed.stdout.contains("commands join it"),
         "{}",
-        told.stdout
+        printed.stdout
     );
 
-    let told = desk.run(&["service", "uninstall"]);
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let printed = desk.run(&["service", "uninstall"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.stderr);
     assert_eq!(desk.unit(), None);
     let deadline = Instant::now() + Duration::from_secs(120);
     while !desk.state()["gateway"].is_null() {
@@ -118,11 +119,11 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
             .all(|it| calls.contains(&format!("--user {it}\n"))),
         "{calls}"
     );
-    let told = desk.run(&["service", "uninstall"]);
+    let printed = desk.run(&["service", "uninstall"]);
     assert!(
-        told.stderr.contains("the service is not installed"),
+        printed.stderr.contains("the service is not installed"),
         "{}",
-        told.stderr
+        printed.stderr
     );
 }
 
@@ -177,16 +178,16 @@ fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() 
         .arg(unit)
         .env("XDG_RUNTIME_DIR", desk.0.path(""));
     if let Ok(verified) = verify.output() {
-        let told = String::from_utf8_lossy(&verified.stderr);
+        let printed = String::from_utf8_lossy(&verified.stderr);
         assert!(
-            verified.status.success() && !told.contains("kitbag.service:"),
-            "{told}"
+            verified.status.success() && !printed.contains("kitbag.service:"),
+            "{printed}"
         );
     }
 }
 
 #[test]
-fn without_systemd_nothing_is_written_and_the_person_is_told_what_to_do() {
+fn without_systemd_nothing_is_written_and_a_remedy_is_printed() {
     let desk = Desk::new();
     // The real `systemctl`, which has no bus here, or none.
     let output = desk
@@ -195,12 +196,12 @@ fn without_systemd_nothing_is_written_and_the_person_is_told_what_to_do() {
         .env("PATH", "/usr/bin:/bin")
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        told.contains("cannot reach the systemd user instance")
-            && told.contains("try: keep `kitbag serve`"),
-        "{told}"
+        printed.contains("cannot reach the systemd user instance")
+            && printed.contains("try: keep `kitbag serve`"),
+        "{printed}"
     );
     assert!(!desk.0.path(".config/systemd").exists());
 }
@@ -217,15 +218,15 @@ fn a_configuration_that_only_works_in_this_shell_is_not_installed() {
         .env("SOME_KEY", "s3cret-value")
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        told.contains("refers to SOME_KEY, which is set here but not for services"),
-        "{told}"
+        printed.contains("refers to SOME_KEY, which is set here but not for services"),
+        "{printed}"
     );
     assert!(
-        told.contains("kitbag secret set") && !told.contains("s3cret-value"),
-        "{told}"
+        printed.contains("kitbag secret set") && !printed.contains("s3cret-value"),
+        "{printed}"
     );
     assert_eq!(desk.unit(), None);
 }
@@ -234,23 +235,23 @@ fn a_configuration_that_only_works_in_this_shell_is_not_installed() {
 fn a_service_that_does_not_start_leaves_things_as_they_were() {
     let desk = Desk::new();
     fs::write(desk.0.path("broken"), "").unwrap();
-    let told = desk.run(&["service", "install"]);
-    assert_eq!(told.code, Some(1));
+    let printed = desk.run(&["service", "install"]);
+    assert_eq!(printed.code, Some(1));
     assert!(
-        told.stderr.contains("Job for kitbag.service failed."),
+        printed.stderr.contains("Job for kitbag.service failed."),
         "{}",
-        told.stderr
+        printed.stderr
     );
     assert_eq!(desk.unit(), None);
 
     let foreign = "[Service]\nExecStart=/opt/kitbag serve\n";
     fs::write(desk.0.path(".config/systemd/user/kitbag.service"), foreign).unwrap();
     for verb in ["install", "uninstall"] {
-        let told = desk.run(&["service", verb]);
+        let printed = desk.run(&["service", verb]);
         assert!(
-            told.stderr.contains("was not written by Kitbag"),
+            printed.stderr.contains("was not written by Kitbag"),
             "{verb}: {}",
-            told.stderr
+            printed.stderr
         );
         assert_eq!(desk.unit().as_deref(), Some(foreign));
     }

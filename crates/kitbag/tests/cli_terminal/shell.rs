@@ -272,8 +272,8 @@ fn every_shell_gets_a_script_and_bash_accepts_its_own() {
 #[test]
 fn the_manual_has_a_well_formed_page_for_every_verb() {
     let home = Home::new();
-    let told = home.json(&["man", "--dir", "man/man1"]);
-    let names: Vec<&str> = told["pages"]
+    let printed = home.json(&["man", "--dir", "man/man1"]);
+    let names: Vec<&str> = printed["pages"]
         .as_array()
         .unwrap()
         .iter()

@@ -308,7 +308,7 @@ fn install_runners(home: &Home, servers: &[Broken]) {
 }
 
 #[test]
-fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
+fn every_broken_server_is_reported_with_cause_and_remedy() {
     let home = Home::new();
     let servers = [
         from_npm(),
@@ -335,8 +335,8 @@ fn every_broken_server_is_told_with_its_cause_and_its_remedy() {
     } in &servers
     {
         let found = doctor.only_finding("servers", name, "problem");
-        let told = found["try"].as_str().unwrap_or_default();
-        if found["cause"]["kind"] != *cause || !told.contains(remedy) {
+        let output = found["try"].as_str().unwrap_or_default();
+        if found["cause"]["kind"] != *cause || !output.contains(remedy) {
             wrong.push(format!("{name}: not {cause} => {remedy}, but {found:#}"));
         }
     }
@@ -414,7 +414,7 @@ fn a_server_that_is_nearly_too_slow_is_a_warning() {
 }
 
 #[test]
-fn what_is_built_in_is_looked_at_too_and_wrong_data_is_named() {
+fn the_built_in_server_is_checked_too_and_wrong_data_is_named() {
     let home = Home::new();
     home.write(CONFIG, "");
     let doctor = DoctorRun::start(&home, &["agents"]);
@@ -450,7 +450,7 @@ fn what_is_built_in_is_looked_at_too_and_wrong_data_is_named() {
 }
 
 #[test]
-fn one_server_is_looked_at_alone_and_nothing_is_started_offline() {
+fn one_server_can_be_checked_and_offline_starts_none() {
     let home = Home::new();
     let mark = home.path("started");
     let script = format!("touch {}", mark.display());
@@ -479,6 +479,6 @@ fn one_server_is_looked_at_alone_and_nothing_is_started_offline() {
         doctor.report
     );
     assert!(doctor.findings("clients", "").is_empty() && doctor.findings("address", "").is_empty());
-    let told = home.fails(&["doctor", "c"]);
-    assert!(told.contains("no server `c`"), "{told}");
+    let output = home.fails(&["doctor", "c"]);
+    assert!(output.contains("no server `c`"), "{output}");
 }

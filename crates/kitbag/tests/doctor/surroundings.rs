@@ -34,7 +34,7 @@ fn testbed_table() -> String {
 }
 
 #[test]
-fn a_healthy_home_is_told_so() {
+fn a_healthy_home_has_no_findings() {
     let home = home(&testbed_table());
     home.ok(&["install", "--client", "cursor"]);
     let doctor = DoctorRun::start(&home, &[]);
@@ -58,17 +58,17 @@ fn a_healthy_home_is_told_so() {
     };
     assert_eq!(works["severity"], "ok");
     assert_eq!(unannotated["severity"], "note", "{unannotated:#}");
-    let told = home.ok(&["doctor"]);
+    let output = home.ok(&["doctor"]);
     assert!(
-        told.lines().all(|line| line.chars().count() <= 100),
-        "{told}"
+        output.lines().all(|line| line.chars().count() <= 100),
+        "{output}"
     );
     for part in [
         "Configuration\n",
         "✓ ok       bed: offers",
         "\nNo problems found, 1 note.\n",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(output.contains(part), "{part}: {output}");
     }
     assert_eq!(
         home.json(&["doctor", "--offline"])["summary"]["problems"],
@@ -91,7 +91,7 @@ fn an_empty_home_has_no_problem() {
 }
 
 #[test]
-fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same() {
+fn a_wrong_configuration_is_explained_and_the_clients_are_still_checked() {
     let home = home("[servers.git]\ncomand = 'x'\n");
     write(
         &home.path(".cursor/mcp.json"),
@@ -109,12 +109,12 @@ fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same
     );
     doctor.only_finding("clients", "Cursor", "note");
     assert_eq!(doctor.code, Some(1));
-    let told = home.run(&["doctor"]).stdout;
+    let output = home.run(&["doctor"]).stdout;
     assert!(
-        told.contains("✗ problem")
-            && told.contains("try: did you mean")
-            && told.contains("\n1 problem, 1 note."),
-        "{told}"
+        output.contains("✗ problem")
+            && output.contains("try: did you mean")
+            && output.contains("\n1 problem, 1 note."),
+        "{output}"
     );
 }
 
@@ -181,7 +181,7 @@ fn what_others_can_read_is_a_problem_if_it_is_secret() {
 }
 
 #[test]
-fn a_store_that_is_none_is_told_and_servers_are_left_alone() {
+fn an_invalid_store_is_reported_and_no_server_is_started() {
     let home = home(&testbed_table());
     write(
         &home.path(".local/share/kitbag/kitbag.db"),
@@ -304,7 +304,7 @@ fn a_client_that_does_not_find_kitbag_is_named() {
 }
 
 #[test]
-fn a_program_that_only_a_shell_finds_is_told_to_those_with_windows() {
+fn a_program_only_on_a_shells_path_is_reported_for_graphical_clients() {
     let home = home("[servers.tool]\ncommand = 'acme-tool'\n[servers.sh]\ncommand = 'sh'\n");
     write_program(&home.path("bin/acme-tool"), "#!/usr/bin/env acme-node\n");
     assert!(
@@ -377,7 +377,7 @@ fn an_address_is_free_or_kitbags_or_another_programs() {
 }
 
 #[test]
-fn a_door_beyond_this_machine_without_a_key_is_a_problem() {
+fn a_public_address_without_a_key_is_a_problem() {
     let home = Home::new();
     write(&home.config(), "[serve]\nbind = '0.0.0.0:0'\n");
     let doctor = DoctorRun::start(&home, &[]);
@@ -402,7 +402,7 @@ fn a_door_beyond_this_machine_without_a_key_is_a_problem() {
 }
 
 #[test]
-fn an_old_node_is_told_where_a_server_needs_one() {
+fn an_old_node_is_reported_if_a_server_needs_it() {
     let home = home("[servers.a]\ncommand = 'npx'\nargs = ['-y', 'a']\n");
     write_program(&home.path("bin/node"), "#!/bin/sh\necho v20.11.1\n");
     write_program(&home.path("bin/npx"), "#!/bin/sh\n");

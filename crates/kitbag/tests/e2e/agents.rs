@@ -17,20 +17,21 @@ const LOOKUP: &str = "agents__lookup_capability";
 #[tokio::test]
 async fn a_question_about_an_agent_finds_the_tool_that_answers_it() {
     let home = Home::new(&format!("{ON}{}", Testbed::new("good").table()));
-    let told = home.kitbag(&["tools"]).await;
+    let output = home.kitbag(&["tools"]).await;
     assert!(
-        told.stdout.contains("good__echo") && told.stdout.contains(LOOKUP),
-        "{told:?}"
+        output.stdout.contains("good__echo") && output.stdout.contains(LOOKUP),
+        "{output:?}"
     );
-    let told = home
+    let output = home
         .kitbag(&["search", "does copilot support mcp", "--json"])
         .await;
-    let found: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let found: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     assert!(found.to_string().contains(LOOKUP), "{found}");
-    let first = told
+    let first = output
         .stdout
         .find("agents__")
-        .map(|at| told.stdout[at..].starts_with(LOOKUP));
+        .map(|at| output.stdout[at..].starts_with(LOOKUP));
     assert_eq!(first, Some(true), "{found}");
 }
 
@@ -68,11 +69,11 @@ async fn it_is_listed_called_and_refused_like_any_server() {
 #[tokio::test]
 async fn it_can_be_switched_off_and_gives_way_to_a_server_of_that_name() {
     let names = async |config: &str| {
-        let told = Home::new(config)
+        let output = Home::new(config)
             .kitbag(&["servers", "list", "--json"])
             .await;
         let rows: Vec<Value> =
-            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+            serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         rows.iter()
             .map(|row| format!("{} {}", row["name"], row["transport"]))
             .collect::<Vec<_>>()
@@ -93,10 +94,10 @@ async fn it_can_be_switched_off_and_gives_way_to_a_server_of_that_name() {
         both.stderr.contains("`agents`") && both.stderr.contains("another name"),
         "{both:?}"
     );
-    let told = Home::new(ON).kitbag(&["servers", "remove", "agents"]).await;
+    let output = Home::new(ON).kitbag(&["servers", "remove", "agents"]).await;
     assert!(
-        told.stderr.contains("is built in") && told.stderr.contains("enabled = false"),
-        "{told:?}"
+        output.stderr.contains("is built in") && output.stderr.contains("enabled = false"),
+        "{output:?}"
     );
 }
 
@@ -113,23 +114,23 @@ async fn wrong_data_in_a_directory_is_named_and_stops_no_other_server() {
         r#"{"agent":{"id":"mine","name":"Mine"},"capabilities":[]}"#,
     )
     .unwrap();
-    let told = home.kitbag(&["servers", "test"]).await;
-    assert_eq!(told.code, Some(1));
+    let output = home.kitbag(&["servers", "test"]).await;
+    assert_eq!(output.code, Some(1));
     assert!(
-        told.stdout.contains("good") && told.stdout.contains("works"),
-        "{told:?}"
+        output.stdout.contains("good") && output.stdout.contains("works"),
+        "{output:?}"
     );
     let place = "data/agents/mine/capabilities/current.json, field `agent`: missing field `vendor`";
-    assert!(told.stdout.contains(place), "{}", told.stdout);
+    assert!(output.stdout.contains(place), "{}", output.stdout);
     let agent = json!({
         "agent": { "id": "mine", "name": "Mine", "vendor": "Me", "version": "1", "lastUpdated": "2026-01-01" },
         "capabilities": [{ "name": "Cooking", "category": "testing", "available": null, "status": "unknown" }],
     });
     fs::write(folder.join("current.json"), agent.to_string()).unwrap();
-    let told = home
+    let output = home
         .kitbag(&["call", LOOKUP, "agent=mine", "capability=cooking", "--json"])
         .await;
-    assert!(told.stdout.contains("Cooking"), "{told:?}");
+    assert!(output.stdout.contains("Cooking"), "{output:?}");
 }
 
 #[tokio::test]
@@ -149,8 +150,8 @@ async fn the_age_of_sources_decides_how_lint_ends_and_the_site_is_written() {
         "{}",
         old.stdout
     );
-    let told = home.kitbag(&["agents", "export", "site", "--json"]).await;
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let output = home.kitbag(&["agents", "export", "site", "--json"]).await;
+    assert_eq!(output.code, Some(0), "{output:?}");
     let index: Value =
         serde_json::from_str(&fs::read_to_string(home.path("site/api/v1/index.json")).unwrap())
             .unwrap();
@@ -166,7 +167,7 @@ async fn the_age_of_sources_decides_how_lint_ends_and_the_site_is_written() {
 
 /// With the built-in model, through the stand-alone server: questions that need meaning, not just words.
 #[tokio::test]
-async fn alone_it_understands_the_benchmark_for_a_fraction_of_what_the_files_cost() {
+async fn the_stand_alone_server_understands_the_benchmark_at_a_fraction_of_the_cost() {
     let suite: Value = read_json("framework/tests/benchmark-prompts.json");
     let mut alone = StandAlone::start("");
     let tools = count(&alone.ask("tools/list", &json!({})).await["tools"].to_string());

@@ -39,8 +39,9 @@ async fn leave_reports(home: &Home) {
 
 async fn key(home: &Home, words: &[&str]) -> String {
     let words = [&["key", "create", "--json"], words].concat();
-    let told = home.kitbag(&words).await;
-    let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let output = home.kitbag(&words).await;
+    let created: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     created["key"].as_str().unwrap().to_owned()
 }
 

@@ -207,17 +207,19 @@ async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
 }
 
 #[tokio::test]
-async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_write() {
+async fn a_key_of_a_tenant_without_a_table_is_useless_and_gets_a_remedy() {
     let home = Home::new(&format!(
         "{}[tenants]\n[tenants.acme]\n",
         Testbed::new("good").table()
     ));
-    let told = home.kitbag(&["key", "create", "--tenant", "ghost"]).await;
+    let output = home.kitbag(&["key", "create", "--tenant", "ghost"]).await;
     assert!(
-        told.stderr.contains("has no table for the tenant `ghost`"),
-        "{told:?}"
+        output
+            .stderr
+            .contains("has no table for the tenant `ghost`"),
+        "{output:?}"
     );
-    assert!(told.stderr.contains("[tenants.ghost]"), "{told:?}");
+    assert!(output.stderr.contains("[tenants.ghost]"), "{output:?}");
     let named = home.kitbag(&["key", "create", "--tenant", "acme"]).await;
     assert!(!named.stderr.contains("warning"), "{named:?}");
     let refused = home.kitbag(&["key", "create", "--tenant", "unknown"]).await;
@@ -249,7 +251,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
         }
         let ghost = gateway
             .visitor("/mcp/all", era)
-            .key(told.stdout.trim())
+            .key(output.stdout.trim())
             .connect()
             .await;
         assert_eq!(ghost.tool_names().await, [""; 0]);
@@ -268,7 +270,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
         );
         let frugal = gateway
             .visitor("/mcp", era)
-            .key(told.stdout.trim())
+            .key(output.stdout.trim())
             .connect()
             .await;
         let found = frugal
@@ -280,7 +282,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
     let retrieved = gateway
         .post(
             "/v1/retrieve",
-            &[("authorization", &format!("Bearer {}", told.stdout.trim()))],
+            &[("authorization", &format!("Bearer {}", output.stdout.trim()))],
             "{}",
         )
         .await;
@@ -291,7 +293,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
     ));
     let client = gateway
         .visitor("/mcp/all", Era::Modern)
-        .key(told.stdout.trim())
+        .key(output.stdout.trim())
         .connect()
         .await;
     client.knows("good__echo").await;

@@ -6,10 +6,10 @@ use crate::harness::{Era, Gateway, Home, Testbed, until};
 
 /// The JSON output of `kitbag key create`.
 async fn create_key(home: &Home, words: &[&str]) -> Value {
-    let told = home
+    let output = home
         .kitbag(&[&["key", "create", "--json"], words].concat())
         .await;
-    serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
+    serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
 fn token(created: &Value) -> &str {
@@ -133,8 +133,8 @@ async fn a_key_that_was_used_is_listed_with_when() {
     let gateway = home.serve().await;
     assert_eq!(get(&gateway, "/v1/tokens", token(&used)).await.0, 200);
     let listed = until("its use is written down", async || {
-        let told = home.kitbag(&["key", "list", "--json"]).await;
-        let keys: Value = serde_json::from_str(&told.stdout).unwrap();
+        let output = home.kitbag(&["key", "list", "--json"]).await;
+        let keys: Value = serde_json::from_str(&output.stdout).unwrap();
         let find = |it: &Value| {
             keys.as_array()
                 .unwrap()
@@ -152,12 +152,12 @@ async fn a_key_that_was_used_is_listed_with_when() {
 }
 
 #[tokio::test]
-async fn a_rotated_key_goes_on_for_its_grace_beside_the_new_one() {
+async fn a_rotated_key_works_during_its_grace_period() {
     let home = Home::new("[tenants.acme]\n");
     let former = create_key(&home, &["--tenant", "acme", "--label", "laptop"]).await;
     let id = former["id"].as_str().unwrap();
-    let told = home.kitbag(&["key", "rotate", id, "--json"]).await;
-    let new: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let output = home.kitbag(&["key", "rotate", id, "--json"]).await;
+    let new: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     assert_eq!(
         (&new["tenant"], &new["label"]),
         (&json!("acme"), &json!("laptop"))
@@ -210,8 +210,8 @@ async fn what_was_opened_with_a_key_ends_when_the_key_does() {
                 async {
                     let (verb, rest) = ending.split_first().unwrap();
                     let words = [&["key", verb, key["id"].as_str().unwrap()], rest].concat();
-                    let told = home.kitbag(&words).await;
-                    assert_eq!(told.code, Some(0), "{told:?}");
+                    let output = home.kitbag(&words).await;
+                    assert_eq!(output.code, Some(0), "{output:?}");
                     // Nothing arrives on it any more except its end.
                     while let Some(message) = stream.next().await {
                         assert!(!message.contains("list_changed"), "{message}");

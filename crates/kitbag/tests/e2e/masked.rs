@@ -89,8 +89,8 @@ async fn house(config: &str) -> (Gateway, String) {
 }
 
 /// Every path on which a caller reads definitions.
-async fn everything_told(gateway: &Gateway, key: &str) -> Vec<(String, String)> {
-    let mut told = Vec::new();
+async fn read_all_definitions(gateway: &Gateway, key: &str) -> Vec<(String, String)> {
+    let mut printed = Vec::new();
     let query = json!({ "query": "send a letter" });
     let code = "return [await search('send a letter'), await describe('good__letter_send')]";
     let calls = [
@@ -145,7 +145,7 @@ async fn everything_told(gateway: &Gateway, key: &str) -> Vec<(String, String)> 
             let client = visitor.connect().await;
             for (method, params) in &calls {
                 let reply = client.request(method, params).await;
-                told.push((
+                printed.push((
                     format!("{path} {era:?} {method} {params}"),
                     reply.raw().to_owned(),
                 ));
@@ -157,12 +157,12 @@ async fn everything_told(gateway: &Gateway, key: &str) -> Vec<(String, String)> 
         .connect()
         .await;
     let hello = discover.request("server/discover", &json!({})).await;
-    told.push(("hello".to_owned(), hello.raw().to_owned()));
+    printed.push(("hello".to_owned(), hello.raw().to_owned()));
     for path in ["/v1/retrieve", "/v1/context"] {
         let asked =
             json!({ "intent": "send a letter", "words": "send a letter", "text": "send a letter" });
         let found = gateway.post(path, &[], asked.to_string()).await;
-        told.push((path.to_owned(), found.raw().to_owned()));
+        printed.push((path.to_owned(), found.raw().to_owned()));
     }
     for words in [
         &["tools"][..],
@@ -178,10 +178,10 @@ async fn everything_told(gateway: &Gateway, key: &str) -> Vec<(String, String)> 
         &["doctor", "--json"],
     ] {
         let said = gateway.home.kitbag(words).await;
-        told.push((words.join(" "), format!("{}{}", said.stdout, said.stderr)));
+        printed.push((words.join(" "), format!("{}{}", said.stdout, said.stderr)));
     }
-    told.push(("log".to_owned(), gateway.log()));
-    told
+    printed.push(("log".to_owned(), gateway.log()));
+    printed
 }
 
 #[tokio::test]
@@ -197,13 +197,16 @@ async fn a_secret_in_a_definition_is_shown_to_nobody_and_not_stored() {
         found.stdout.contains("good__letter_send").then_some(())
     })
     .await;
-    let told = everything_told(&gateway, &key).await;
-    for (way, text) in &told {
+    let printed = read_all_definitions(&gateway, &key).await;
+    for (way, text) in &printed {
         for form in FORMS {
             assert!(!text.contains(form), "{way} shows {form}: {text}");
         }
     }
-    let shown = told.iter().filter(|(_, text)| text.contains("•••")).count();
+    let shown = printed
+        .iter()
+        .filter(|(_, text)| text.contains("•••"))
+        .count();
     assert!(
         shown > 10,
         "what is left of the definitions is shown: {shown}"

@@ -17,23 +17,23 @@ const SECRET: &str = "only the tool may know this";
 async fn a_conversation_starts_with_at_most_five_hundred_tokens() {
     let home = Home::new(&Testbed::new("bed").table());
     for surface in ["search", "code"] {
-        let told = home
+        let output = home
             .kitbag(&["stats", "tokens", "--surface", surface, "--json"])
             .await;
         let tokens: Value =
-            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+            serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         let number = |key: &str| tokens[key].as_u64().unwrap();
         assert!(number("shown") <= 500, "{tokens:#}");
         assert_eq!(number("saved"), number("catalog") - number("shown"));
         assert_eq!(tokens["servers"][0]["server"], "bed");
     }
-    let told = home.kitbag(&["stats", "tokens", "--surface", "all"]).await;
-    assert!(told.stdout.contains("0 saved (0.0 %)"), "{told:?}");
-    assert!(told.stderr.contains("an estimate"), "{told:?}");
+    let output = home.kitbag(&["stats", "tokens", "--surface", "all"]).await;
+    assert!(output.stdout.contains("0 saved (0.0 %)"), "{output:?}");
+    assert!(output.stderr.contains("an estimate"), "{output:?}");
 }
 
 #[tokio::test]
-async fn what_was_shown_and_returned_is_told_to_the_tenant_it_concerns() {
+async fn a_tenant_reads_its_own_token_counts() {
     let home = Home::new(&Testbed::new("bed").table());
     let (acme, globex) = (key(&home, "acme").await, key(&home, "globex").await);
     let gateway = home.serve().await;
@@ -99,7 +99,7 @@ async fn what_was_shown_and_returned_is_told_to_the_tenant_it_concerns() {
 }
 
 #[tokio::test]
-async fn figures_are_behind_the_same_door_as_everything_else() {
+async fn figures_require_a_key_like_all_endpoints() {
     let gateway = Gateway::with("[serve]\nbind = \"127.0.0.1:0\"\n").await;
     for path in ["/metrics", "/v1/tokens"] {
         assert_eq!(get(&gateway, path, Some("kb_wrong")).await.0, 401);
@@ -226,10 +226,11 @@ async fn a_collector_that_is_away_disturbs_no_client_and_is_mentioned_once() {
 }
 
 async fn key(home: &Home, tenant: &str) -> String {
-    let told = home
+    let output = home
         .kitbag(&["key", "create", "--tenant", tenant, "--json"])
         .await;
-    let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let created: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     created["key"].as_str().unwrap().to_owned()
 }
 

@@ -274,12 +274,12 @@ async fn what_goes_wrong_is_counted() {
 }
 
 #[tokio::test]
-async fn a_caller_without_a_key_is_told_whether_the_gateway_is_ready_and_nothing_else() {
+async fn a_caller_without_a_key_only_learns_whether_the_gateway_is_ready() {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n";
     let home = Home::new(&format!("{serve}{}", Testbed::new("bed").table()));
     key(&home, &[]).await;
     let gateway = home.serve().await;
-    let told = until("the gateway is ready", async || {
+    let output = until("the gateway is ready", async || {
         let answer = reqwest::get(format!("{}/ready", gateway.base))
             .await
             .unwrap();
@@ -291,7 +291,7 @@ async fn a_caller_without_a_key_is_told_whether_the_gateway_is_ready_and_nothing
         (status == 200).then_some(text)
     })
     .await;
-    assert_eq!(told, "ready\n");
+    assert_eq!(output, "ready\n");
 }
 
 #[tokio::test]
@@ -299,11 +299,11 @@ async fn a_gateway_is_found_at_whatever_address_it_was_started() {
     // The harness picks a port that is not in the configuration.
     let home = Home::new("");
     let gateway = home.serve().await;
-    let told = home.kitbag(&["health"]).await;
+    let output = home.kitbag(&["health"]).await;
     assert_eq!(
-        told.stdout,
+        output.stdout,
         format!("{}/health answers\n", gateway.base),
-        "{told:?}"
+        "{output:?}"
     );
     let found = home.kitbag(&["doctor", "--offline"]).await.stdout;
     assert!(
@@ -311,6 +311,6 @@ async fn a_gateway_is_found_at_whatever_address_it_was_started() {
         "{found}"
     );
     gateway.stop().await;
-    let told = home.kitbag(&["health"]).await;
-    assert_eq!(told.code, Some(1), "{told:?}");
+    let output = home.kitbag(&["health"]).await;
+    assert_eq!(output.code, Some(1), "{output:?}");
 }

@@ -52,8 +52,8 @@ async fn clients_get_tools_as_the_operator_wants_them() {
         let expected = json!({ "plant": "orchid", "room": "greenhouse", "litres": 2 });
         assert_eq!(given["structuredContent"], expected, "{path}");
         let refused = client.call(name, &json!({ "debug": true })).await.error();
-        let told = "`debug` is not an argument of this tool; leave it out";
-        assert_eq!(refused["message"], told, "{path}");
+        let output = "`debug` is not an argument of this tool; leave it out";
+        assert_eq!(refused["message"], output, "{path}");
     }
     let all = client(&gateway, "/mcp/all").await;
     let given = all.call("good__echo", &json!({})).await.result();
@@ -94,11 +94,11 @@ async fn clients_get_tools_as_the_operator_wants_them() {
 
     let found = gateway.home.kitbag(&["doctor"]).await.stdout;
     let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
-    for told in [
+    for output in [
         "[tools.\"good__nothing\"]: no server has this tool",
         "[tools.\"good__slow\"]: the fixed argument `ms` is invalid",
     ] {
-        assert!(found.contains(told), "{told}: {found}");
+        assert!(found.contains(output), "{output}: {found}");
     }
     assert!(!found.contains("good__environment"), "{found}");
     let rows = gateway.home.kitbag(&["audit", "--json"]).await.stdout;

@@ -90,8 +90,8 @@ async fn a_removed_server_finishes_its_calls_and_then_ends() {
     under_way.wait_for("notifications/progress").await;
     home.configure("");
     lacks(&client, "slow__slow").await;
-    let told = client.call("slow__slow", &json!({ "ms": 1 })).await.error();
-    assert_eq!(told["message"], "there is no tool called `slow__slow`");
+    let output = client.call("slow__slow", &json!({ "ms": 1 })).await.error();
+    assert_eq!(output["message"], "there is no tool called `slow__slow`");
     assert_eq!(under_way.finish().await.text(), "slept 4000 ms in 40 steps");
     let words = trace.to_str().unwrap();
     until("its process ends", async || {
@@ -103,10 +103,10 @@ async fn a_removed_server_finishes_its_calls_and_then_ends() {
 }
 
 #[tokio::test]
-async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
+async fn a_bad_edit_is_reported_and_the_previous_configuration_stays() {
     let gateway = with_one("").await;
     let client = gateway.client(Era::Modern).await;
-    for (edit, told) in [
+    for (edit, output) in [
         (
             "[servers.two]\ncommand = 'a'\nurl = 'b'",
             "keeping the previous configuration",
@@ -122,7 +122,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
         ),
     ] {
         gateway.home.configure(edit);
-        says(&gateway, told).await;
+        says(&gateway, output).await;
         assert_eq!(
             client.call("one__echo", &json!({})).await.text(),
             "{}",
@@ -144,8 +144,8 @@ async fn a_rule_that_is_added_holds_from_then_on() {
         .home
         .configure(&format!("{}[policy]\ndeny_tools = [\"one/ech*\"]", one()));
     lacks(&client, "one__echo").await;
-    let told = client.call("one__echo", &json!({})).await.tool_error();
-    assert!(told.contains("one/ech*"), "{told}");
+    let output = client.call("one__echo", &json!({})).await.tool_error();
+    assert!(output.contains("one/ech*"), "{output}");
 }
 
 #[tokio::test]
@@ -319,7 +319,7 @@ async fn what_needs_a_restart_is_named() {
 }
 
 #[tokio::test]
-async fn what_a_project_brings_along_is_not_imported_unasked() {
+async fn a_projects_servers_are_not_imported_unasked() {
     let home = Home::new(&format!("{}[import]\nfollow = [\"cursor\"]", one()));
     let line = Testbed::new("two").era("legacy").line();
     let words: Vec<_> = line.split_whitespace().collect();
@@ -353,10 +353,10 @@ async fn what_a_followed_client_adds_is_imported_and_served() {
     let home = Home::new(&one());
     let cursor = home.path(".cursor/mcp.json");
     fs::create_dir(home.path(".cursor")).unwrap();
-    let told = home
+    let output = home
         .kitbag(&["import", "--from", "cursor", "--follow"])
         .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
     client.knows("one__echo").await;
@@ -400,12 +400,12 @@ async fn what_was_removed_or_changed_here_stays_so_when_a_followed_client_rewrit
         .unwrap();
     };
     written(&["gone", "changed"]);
-    let told = home
+    let output = home
         .kitbag(&["import", "--from", "cursor", "--follow"])
         .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let told = home.kitbag(&["servers", "remove", "gone"]).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let output = home.kitbag(&["servers", "remove", "gone"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     let config = || fs::read_to_string(home.path("kitbag.toml")).unwrap();
     let changed = config().replace("NAME = \"changed\"", "NAME = \"mine\"");
     fs::write(home.path("kitbag.toml"), changed).unwrap();

@@ -67,7 +67,7 @@ async fn an_intent_finds_its_tool_with_the_reasons() {
 }
 
 #[tokio::test]
-async fn never_more_than_twenty_and_a_client_that_asks_for_more_is_told() {
+async fn at_most_twenty_tools_are_returned_and_larger_limits_are_reported() {
     let gateway = ready("").await;
     let (_, answer) = ask(&gateway, &json!({ "intent": "test a tool" })).await;
     assert_eq!(names(&answer).len(), 20);
@@ -279,13 +279,13 @@ async fn odd_intents_are_answered_and_wrong_requests_explained() {
 #[tokio::test]
 async fn the_command_line_searches_and_proves_the_index() {
     let home = Home::new(&Testbed::new("bed").table());
-    let told = home
+    let output = home
         .kitbag(&["search", "return", "an", "image", "--explain"])
         .await;
     assert!(
-        told.stdout.contains("bed__test_image_content") && told.stdout.contains("MEANING"),
+        output.stdout.contains("bed__test_image_content") && output.stdout.contains("MEANING"),
         "{}",
-        told.stdout
+        output.stdout
     );
     let shown = home.kitbag(&["index", "show", "bed__echo"]).await;
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
@@ -315,10 +315,10 @@ async fn figures(tools: &str, queries: &str) -> Value {
     std::fs::write(home.path("set/tools.jsonl"), tools).unwrap();
     std::fs::write(home.path("set/queries.jsonl"), queries).unwrap();
     let folder = home.path("set").display().to_string();
-    let told = home
+    let output = home
         .kitbag(&["eval", "retrieval", "--dataset", &folder, "--json"])
         .await;
-    serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{}", told.stderr))
+    serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.stderr))
 }
 
 /// The bounds are slightly wider than the values measured when the limits were chosen.
@@ -353,15 +353,15 @@ async fn requests_that_no_tool_answers_are_reported_without_recall() {
         format!("{evals}/absent/queries.jsonl"),
     );
     let asked = ["eval", "retrieval", "--dataset", &set];
-    let told = home.kitbag(&asked).await.stdout;
-    assert!(told.contains("recall@5"), "{told}");
-    let told = home
+    let output = home.kitbag(&asked).await.stdout;
+    assert!(output.contains("recall@5"), "{output}");
+    let output = home
         .kitbag(&[&asked[..], &["--queries", &absent]].concat())
         .await;
-    let told = told.stdout;
+    let output = output.stdout;
     assert!(
-        told.contains("unsure where nothing fits") && !told.contains("recall"),
-        "{told}"
+        output.contains("unsure where nothing fits") && !output.contains("recall"),
+        "{output}"
     );
 }
 
@@ -388,7 +388,7 @@ async fn the_two_intents_the_index_was_asked_for_find_their_tools() {
 
 /// Some tools of the set have several requests, so that learning from one half shows in the other.
 #[tokio::test]
-async fn a_replay_of_requests_as_use_shows_what_it_teaches_beside_the_static_ranking() {
+async fn a_replay_compares_learning_with_the_static_ranking() {
     let home = Home::new("");
     let set = format!("{}/../../evals/p0", env!("CARGO_MANIFEST_DIR"));
     let replay = [
@@ -401,9 +401,9 @@ async fn a_replay_of_requests_as_use_shows_what_it_teaches_beside_the_static_ran
         "--splits",
         "1",
     ];
-    let told = home.kitbag(&[&replay[..], &["--json"]].concat()).await;
+    let output = home.kitbag(&[&replay[..], &["--json"]].concat()).await;
     let report: Value =
-        serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{}", told.stderr));
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.stderr));
     let recall = |curve: &str, point: usize| {
         let point = &report["sets"][0][curve][point];
         point["recall"]["5"]

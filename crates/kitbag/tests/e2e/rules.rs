@@ -181,7 +181,7 @@ async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
 }
 
 #[tokio::test]
-async fn a_member_that_only_some_servers_read_is_not_sent_beside_the_one_decided_about() {
+async fn a_member_that_only_some_servers_read_is_not_sent() {
     let (gateway, acme) = gateway_with_rules().await;
     for era in Era::each() {
         for Route { client, prefix, .. } in routes(&gateway, &acme, era).await {

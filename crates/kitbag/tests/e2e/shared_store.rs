@@ -42,9 +42,9 @@ async fn a_key_made_or_revoked_at_one_gateway_holds_at_the_other_within_a_second
     let key = here.key("acme").await;
     assert_eq!(status(&gateway, "/v1/tokens", Some(&key)).await, 200);
     let id = key.split('_').nth(1).unwrap();
-    let told = here.kitbag(&["key", "revoke", id]).await;
+    let printed = here.kitbag(&["key", "revoke", id]).await;
     let revoked = Instant::now();
-    assert_eq!(told.code, Some(0), "{told:?}");
+    assert_eq!(printed.code, Some(0), "{printed:?}");
     until("the key is refused", async || {
         (status(&gateway, "/v1/tokens", Some(&key)).await == 401).then_some(())
     })
@@ -102,9 +102,9 @@ async fn a_listing_that_one_machine_reads_is_shown_by_the_gateway_of_another_wit
     .await;
     assert_eq!(client.tool_names().await, [""; 0]);
     let _remote = vacant.start().await;
-    let told = here.kitbag(&["servers", "test", "bed"]).await;
+    let printed = here.kitbag(&["servers", "test", "bed"]).await;
     let listed = Instant::now();
-    assert_eq!(told.code, Some(0), "{told:?}");
+    assert_eq!(printed.code, Some(0), "{printed:?}");
     until("its tools are listed", async || {
         let names = client.tool_names().await;
         names.contains(&"bed__echo".to_owned()).then_some(())
@@ -156,10 +156,10 @@ async fn while_the_database_is_away_calls_go_on_and_their_rows_are_there_afterwa
     for number in 0..20 {
         call(&format!("meanwhile {number}")).await;
     }
-    let told = home.kitbag(&["key", "list"]).await;
+    let printed = home.kitbag(&["key", "list"]).await;
     assert!(
-        told.stderr.contains("cannot be used") && told.code == Some(1),
-        "{told:?}"
+        printed.stderr.contains("cannot be used") && printed.code == Some(1),
+        "{printed:?}"
     );
     server.start_again().await;
     until("it is ready again", async || {

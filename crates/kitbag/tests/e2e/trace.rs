@@ -78,14 +78,14 @@ async fn the_parent_that_a_server_sees_is_the_span_that_the_collector_gets() {
         client.knows("bed__echo_params").await;
         for meta in [json!({ "traceparent": PARENT }), json!({ "x": 1 })] {
             let params = json!({ "name": "bed__echo_params", "arguments": {}, "_meta": meta });
-            let told = received_meta(&client.request("tools/call", &params).await.text());
-            let told = told["traceparent"]
+            let output = received_meta(&client.request("tools/call", &params).await.text());
+            let output = output["traceparent"]
                 .as_str()
-                .unwrap_or_else(|| panic!("{told}"))
+                .unwrap_or_else(|| panic!("{output}"))
                 .to_owned();
-            let fields: Vec<&str> = told.split('-').collect();
-            assert_eq!(fields[1] == TRACE, meta["x"].is_null(), "{told}");
-            assert_ne!(told, PARENT);
+            let fields: Vec<&str> = output.split('-').collect();
+            assert_eq!(fields[1] == TRACE, meta["x"].is_null(), "{output}");
+            assert_ne!(output, PARENT);
             let span: Vec<u8> = (0..8)
                 .map(|at| u8::from_str_radix(&fields[2][2 * at..2 * at + 2], 16).unwrap())
                 .collect();

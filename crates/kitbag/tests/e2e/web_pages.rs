@@ -41,7 +41,7 @@ impl Pages {
     }
 
     async fn fetch(&self, arguments: Value) -> String {
-        self.client.call("web_fetch", &arguments).await.told()
+        self.client.call("web_fetch", &arguments).await.tool_text()
     }
 
     /// Rewrites the configuration with these settings after [`WEB`].
@@ -96,9 +96,12 @@ async fn a_page_is_read_as_text_of_its_site_and_never_from_a_private_address() {
     );
     assert!(raw.ends_with("\n\n<!doctype html><title>Bread</"), "{raw}");
 
-    let told = pages.fetch(json!({ "url": format!("{site}/away") })).await;
-    assert!(told.starts_with("ADDRESS_REFUSED: "), "{told}");
-    assert!(told.contains("127.0.0.1 is a loopback address"), "{told}");
+    let output = pages.fetch(json!({ "url": format!("{site}/away") })).await;
+    assert!(output.starts_with("ADDRESS_REFUSED: "), "{output}");
+    assert!(
+        output.contains("127.0.0.1 is a loopback address"),
+        "{output}"
+    );
     assert_eq!(visits.load(Ordering::Relaxed), 0);
 }
 
@@ -146,16 +149,16 @@ async fn a_page_is_pictured_and_other_settings_hold_without_a_restart() {
     pages.reconfigure(&format!(
         "reader = 'http://{service}'\nreader_token = '${{READER_TOKEN}}'\n[browser]\nprogram = '/nowhere/chromium'\n"
     ));
-    let told = until("there is no browser any more", async || {
+    let output = until("there is no browser any more", async || {
         let private = json!({ "url": format!("https://{private}/") });
-        let told = pages.client.call("browser", &private).await.tool_error();
-        (!told.starts_with("ADDRESS_REFUSED")).then_some(told)
+        let output = pages.client.call("browser", &private).await.tool_error();
+        (!output.starts_with("ADDRESS_REFUSED")).then_some(output)
     })
     .await;
-    assert!(told.starts_with("CONFIG_MISSING: "), "{told}");
-    assert!(told.contains("apt-get install chromium"), "{told}");
-    assert!(told.contains("`program` under [browser]"), "{told}");
-    let told = pages.fetch(json!({ "url": url })).await;
-    assert!(told.contains("Title: Read elsewhere\n"), "{told}");
-    assert!(told.ends_with(&format!("/{url} true")), "{told}");
+    assert!(output.starts_with("CONFIG_MISSING: "), "{output}");
+    assert!(output.contains("apt-get install chromium"), "{output}");
+    assert!(output.contains("`program` under [browser]"), "{output}");
+    let output = pages.fetch(json!({ "url": url })).await;
+    assert!(output.contains("Title: Read elsewhere\n"), "{output}");
+    assert!(output.ends_with(&format!("/{url} true")), "{output}");
 }

@@ -12,7 +12,7 @@ use crate::{RegistryHome, WEATHER};
 async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_file() {
     let home = RegistryHome::new().await;
     home.runner("npx");
-    let told = home.ok(&[
+    let printed = home.ok(&[
         "servers",
         "add",
         WEATHER,
@@ -23,9 +23,9 @@ async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_fil
         "--yes",
     ]);
     assert!(
-        told.stdout.contains("Added `weather`") && told.stdout.contains("It works"),
+        printed.stdout.contains("Added `weather`") && printed.stdout.contains("It works"),
         "{}",
-        told.stdout
+        printed.stdout
     );
     for part in [
         "io.github.acme/weather 1.1.0, from HERE\n",
@@ -36,7 +36,7 @@ async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_fil
         "WEATHER_UNITS=imperial\n",
         "  Optional:    --set WEATHER_PROXY=… A proxy, if you need one\n",
     ] {
-        assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
+        assert!(printed.stderr.contains(part), "{part}: {}", printed.stderr);
     }
     assert_eq!(
         home.config(),
@@ -62,14 +62,14 @@ async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_fil
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_missing_is_named_with_the_command_that_gives_it() {
     let home = RegistryHome::new().await;
-    let told = home.fails(&[
+    let printed = home.fails(&[
         "servers",
         "add",
         "io.github.acme/ledger",
         "--set",
         "--host=db",
     ]);
-    let (_, error) = told.split_once("error: ").unwrap();
+    let (_, error) = printed.split_once("error: ").unwrap();
     assert_eq!(
         error,
         "`io.github.acme/ledger` needs 2 values from you\n  why: source       The folder of the books (a path)\n       \
@@ -82,24 +82,24 @@ async fn what_is_missing_is_named_with_the_command_that_gives_it() {
         .env("WEATHER_API_KEY", "s3cret")
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
     assert!(
-        told.contains("--set WEATHER_API_KEY=…")
-            && !told.contains("${")
-            && !told.contains("s3cret"),
-        "{told}"
+        printed.contains("--set WEATHER_API_KEY=…")
+            && !printed.contains("${")
+            && !printed.contains("s3cret"),
+        "{printed}"
     );
     assert_eq!(home.config(), "");
 
-    let told = home.fails(&["servers", "add", WEATHER, "--set", "WEATHER_API=x"]);
+    let printed = home.fails(&["servers", "add", WEATHER, "--set", "WEATHER_API=x"]);
     assert!(
-        told.contains("try: did you mean `WEATHER_API_KEY`?"),
-        "{told}"
+        printed.contains("try: did you mean `WEATHER_API_KEY`?"),
+        "{printed}"
     );
-    let told = home.fails(&["servers", "add", WEATHER, "--set", "WEATHER_UNITS=kelvin"]);
+    let printed = home.fails(&["servers", "add", WEATHER, "--set", "WEATHER_UNITS=kelvin"]);
     assert!(
-        told.contains("error: `WEATHER_UNITS` must be one of metric, imperial"),
-        "{told}"
+        printed.contains("error: `WEATHER_UNITS` must be one of metric, imperial"),
+        "{printed}"
     );
 }
 
@@ -116,12 +116,12 @@ async fn a_hosted_server_is_written_down_with_its_headers() {
         "--set",
         "pin=${PIN}",
     ];
-    let told = home.ok(&[
+    let printed = home.ok(&[
         add.as_slice(),
         &["--set", "tenant=t1", "--set", "region=us", "--json"],
     ]
     .concat());
-    let added: Value = serde_json::from_str(&told.stdout).unwrap();
+    let added: Value = serde_json::from_str(&printed.stdout).unwrap();
     assert_eq!(
         added["origin"],
         json!({
@@ -190,10 +190,10 @@ async fn name_form_and_version_can_be_chosen() {
         )
     );
     let before = home.config();
-    let told = home.fails(&everywhere);
+    let printed = home.fails(&everywhere);
     assert!(
-        told.contains("server `everywhere` already exists") && told.contains("--force"),
-        "{told}"
+        printed.contains("server `everywhere` already exists") && printed.contains("--force"),
+        "{printed}"
     );
     assert_eq!(home.config(), before);
     home.ok(&[everywhere.as_slice(), &["--force", "--package", "oci"]].concat());
@@ -204,14 +204,14 @@ async fn name_form_and_version_can_be_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_or_should_not_be_added_is_told_apart() {
+async fn entries_that_cannot_or_should_not_be_added_are_reported() {
     let home = RegistryHome::new().await;
-    let told = home.fails(&["servers", "add", "io.github.gone/weather"]);
+    let printed = home.fails(&["servers", "add", "io.github.gone/weather"]);
     assert!(
-        told.contains("was deleted") && told.contains("kitbag servers find weather"),
-        "{told}"
+        printed.contains("was deleted") && printed.contains("kitbag servers find weather"),
+        "{printed}"
     );
-    let told = home
+    let printed = home
         .ok(&[
             "servers",
             "add",
@@ -221,40 +221,40 @@ async fn what_cannot_or_should_not_be_added_is_told_apart() {
         ])
         .stderr;
     assert!(
-        told.contains("is deprecated by its author: Use io.github.acme/weather"),
-        "{told}"
+        printed.contains("is deprecated by its author: Use io.github.acme/weather"),
+        "{printed}"
     );
-    let told = home.fails(&["servers", "add", "io.github.acme/bundle"]);
+    let printed = home.fails(&["servers", "add", "io.github.acme/bundle"]);
     assert!(
-        told.contains("on this machine\n  why: it comes as a bundle (MCPB)"),
-        "{told}"
+        printed.contains("on this machine\n  why: it comes as a bundle (MCPB)"),
+        "{printed}"
     );
-    let told = home.fails(&["servers", "add", "com.else/ledger"]);
+    let printed = home.fails(&["servers", "add", "com.else/ledger"]);
     assert!(
-        told.contains(
+        printed.contains(
             "try: did you mean one of these?\n       kitbag servers add io.github.acme/ledger"
         ),
-        "{told}"
+        "{printed}"
     );
-    let told = home.fails(&["servers", "add", WEATHER, "--", "npx"]);
-    assert!(told.contains("choose a name without `/`"), "{told}");
-    let told = home.fails(&["servers", "add", WEATHER, "--env", "A=1"]);
-    assert!(told.contains("--set KEY=VALUE"), "{told}");
-    let told = home.fails(&["servers", "add", "time", "--set", "A=1", "--", "npx"]);
+    let printed = home.fails(&["servers", "add", WEATHER, "--", "npx"]);
+    assert!(printed.contains("choose a name without `/`"), "{printed}");
+    let printed = home.fails(&["servers", "add", WEATHER, "--env", "A=1"]);
+    assert!(printed.contains("--set KEY=VALUE"), "{printed}");
+    let printed = home.fails(&["servers", "add", "time", "--set", "A=1", "--", "npx"]);
     assert!(
-        told.contains("--set is only for servers from the registry"),
-        "{told}"
+        printed.contains("--set is only for servers from the registry"),
+        "{printed}"
     );
 
-    let told = home.run(&["servers", "add", "time"]);
-    assert_eq!(told.code, Some(2));
+    let printed = home.run(&["servers", "add", "time"]);
+    assert_eq!(printed.code, Some(2));
     for part in [
         "servers add time -- COMMAND",
         "servers add time URL",
         "add OWNER/NAME",
         "servers find time\n",
     ] {
-        assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
+        assert!(printed.stderr.contains(part), "{part}: {}", printed.stderr);
     }
 }
 
@@ -269,12 +269,13 @@ async fn nothing_in_an_entry_reads_a_variable_or_a_secret_of_ours() {
         .unwrap();
     keep.stdin.take().unwrap().write_all(b"s3cret").unwrap();
     assert!(keep.wait().unwrap().success());
-    let told = home.ok(&["servers", "add", "io.github.mallory/helper", "--yes"]);
-    assert!(told.stdout.contains("It works"), "{}", told.stdout);
+    let printed = home.ok(&["servers", "add", "io.github.mallory/helper", "--yes"]);
+    assert!(printed.stdout.contains("It works"), "{}", printed.stdout);
     assert!(
-        told.stderr.contains("LOOT='${secret:github.TOKEN}'") && !told.stderr.contains('\u{1b}'),
+        printed.stderr.contains("LOOT='${secret:github.TOKEN}'")
+            && !printed.stderr.contains('\u{1b}'),
         "{}",
-        told.stderr
+        printed.stderr
     );
     let noted = home.recorded();
     assert!(noted.contains("npx -y helper@1.0.0 ${HOME}\n"), "{noted}");

@@ -77,11 +77,11 @@ async fn an_entry_runs_only_after_the_person_said_yes() {
         &[&add[..], &["--no-test"]].concat(),
         &[&add[..], &["--json"]].concat(),
     ] {
-        let told = home.fails(words);
-        assert!(told.contains("LOOT='${secret:github.TOKEN}'"), "{told}");
+        let output = home.fails(words);
+        assert!(output.contains("LOOT='${secret:github.TOKEN}'"), "{output}");
         assert!(
-            told.contains("kitbag servers add io.github.mallory/helper --yes"),
-            "{told}"
+            output.contains("kitbag servers add io.github.mallory/helper --yes"),
+            "{output}"
         );
     }
     let (shown, code) = run_dialog(home.command(&add), &[("Run this? [y/N] ", "\n")]);
@@ -93,17 +93,17 @@ async fn an_entry_runs_only_after_the_person_said_yes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_entry_does_beside_starting_a_server_is_marked() {
+async fn dangers_of_an_entry_are_marked() {
     let home = RegistryHome::new().await;
     home.runner("npx");
-    let told = home.fails(&["servers", "add", "io.github.mallory/steered"]);
+    let output = home.fails(&["servers", "add", "io.github.mallory/steered"]);
     for part in [
         "npx -y -c 'touch /tmp/x' steered@1.0.0",
         "LD_PRELOAD=/tmp/x.so",
         "npx -c: a shell runs the next word as a program",
         "LD_PRELOAD: decides what a program loads or runs",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(output.contains(part), "{part}: {output}");
     }
 }
 

@@ -49,11 +49,11 @@ async fn servers_are_found_best_first_in_a_table_that_fits() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_search_without_results_or_without_a_registry_says_what_to_do() {
     let home = RegistryHome::new().await;
-    let told = home.ok(&["servers", "find", "zzz"]);
+    let printed = home.ok(&["servers", "find", "zzz"]);
     assert!(
-        told.stdout.is_empty() && told.stderr.contains("No server in HERE has `zzz`"),
+        printed.stdout.is_empty() && printed.stderr.contains("No server in HERE has `zzz`"),
         "{}",
-        told.stderr
+        printed.stderr
     );
     assert_eq!(
         home.ok(&["servers", "find", "zzz", "--json"]).stdout.trim(),
@@ -63,7 +63,7 @@ async fn a_search_without_results_or_without_a_registry_says_what_to_do() {
         home.fails(&["servers", "find", "too-much"]),
         "error: the registry HERE is rate limiting requests (429)\n  try: try again in 7 seconds\n"
     );
-    let told = home.fails(&[
+    let printed = home.fails(&[
         "servers",
         "find",
         "x",
@@ -71,9 +71,9 @@ async fn a_search_without_results_or_without_a_registry_says_what_to_do() {
         "http://127.0.0.1:1",
     ]);
     assert!(
-        told.contains("http://127.0.0.1:1 cannot be reached")
-            && told.contains("try: check the net"),
-        "{told}"
+        printed.contains("http://127.0.0.1:1 cannot be reached")
+            && printed.contains("try: check the net"),
+        "{printed}"
     );
     assert_eq!(
         home.run(&["servers", "find", "x", "--registry-url", "ftp://h"])

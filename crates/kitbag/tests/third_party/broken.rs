@@ -275,7 +275,7 @@ fn packages(environment: &Path) -> String {
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
-fn what_is_really_broken_is_told_with_its_cause_and_its_remedy() {
+fn real_failures_are_reported_with_cause_and_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = taken.local_addr().unwrap().port();
@@ -319,8 +319,8 @@ fn what_is_really_broken_is_told_with_its_cause_and_its_remedy() {
             .iter()
             .find(|it| it["area"] == "servers" && it["subject"] == *name)
             .unwrap();
-        let told = format!("{} {}", found["why"], found["try"]);
-        if found["cause"]["kind"] != *cause || !told.contains(says) {
+        let printed = format!("{} {}", found["why"], found["try"]);
+        if found["cause"]["kind"] != *cause || !printed.contains(says) {
             wrong.push(format!("{name}: not {cause} => {says}, but {found:#}"));
         }
     }

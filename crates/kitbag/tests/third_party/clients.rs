@@ -120,8 +120,8 @@ impl Inspector<'_> {
             .stderr(Stdio::inherit())
             .output()
             .unwrap();
-        let told = output.status.success() || output.status.code() == Some(TOOL_FAILED);
-        assert!(told, "the inspector ended with {}", output.status);
+        let printed = output.status.success() || output.status.code() == Some(TOOL_FAILED);
+        assert!(printed, "the inspector ended with {}", output.status);
         let answer: Value =
             serde_json::from_slice(&output.stdout).expect("the inspector prints JSON");
         answer["result"].clone()

@@ -32,8 +32,8 @@ fn check(client: Client, door: Door) {
     stage.introduce_servers();
     let mut caller = client.connect(&stage, door);
     let result = caller.call("run_code", &json!({ "code": program(&stage.servers) }));
-    let told = result["content"][0]["text"].as_str().unwrap_or_default();
-    let value: Value = serde_json::from_str(told.lines().next().unwrap_or_default())
+    let output = result["content"][0]["text"].as_str().unwrap_or_default();
+    let value: Value = serde_json::from_str(output.lines().next().unwrap_or_default())
         .unwrap_or_else(|_| panic!("{result}"));
     assert_eq!(
         value,
@@ -44,7 +44,7 @@ fn check(client: Client, door: Door) {
         "git__git_log",
         "memory__read_graph",
     ] {
-        assert!(told.contains(tool), "{told}");
+        assert!(output.contains(tool), "{output}");
     }
 }
 

@@ -69,8 +69,8 @@ fn run_suite(suite: &Path, folder: &Path) -> Value {
         command.args(["--model", &model.endpoint()]);
     }
     let output = command.env("PATH", path()).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
     serde_json::from_slice(&output.stdout).expect("the report is JSON")
 }
 

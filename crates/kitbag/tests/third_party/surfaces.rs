@@ -69,7 +69,7 @@ fn find(caller: &mut Caller<'_>, server: &RealServer) {
 
 #[track_caller]
 fn check_mistakes(caller: &mut Caller<'_>) {
-    for (tool, arguments, told) in [
+    for (tool, arguments, output) in [
         (
             "filesystem__read_text_file",
             json!({}),
@@ -88,7 +88,7 @@ fn check_mistakes(caller: &mut Caller<'_>) {
     ] {
         let result = caller.call("call_api", &json!({ "tool": tool, "arguments": arguments }));
         assert_eq!(result["isError"], true, "{result}");
-        assert!(text(&result).contains(told), "{tool}: {result}");
+        assert!(text(&result).contains(output), "{tool}: {result}");
     }
 }
 

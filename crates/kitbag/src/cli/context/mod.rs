@@ -140,9 +140,9 @@ async fn import_file(
         holder: given.holder.clone(),
         replaced_source: given.replace,
     };
-    let going_on = invocation.output.progress("Importing facts");
+    let progress = invocation.output.progress("Importing facts");
     let imported = import_facts(store, &embed_function(embedder), &wanted).await;
-    drop(going_on);
+    drop(progress);
     let imported = imported.map_err(advise_import)?;
     let subject = given.file.display().to_string();
     let event = trail::change_event("kitbag context import", Action::FactsImported, &subject);

@@ -40,7 +40,7 @@ pub(super) async fn check(config: &Config, has_keys: bool) -> Vec<Finding> {
 
 /// Checks whether commands and clients on stdio can join the running gateway.
 pub(super) async fn check_running_gateway(config: &Config, invocation: &Invocation) -> Finding {
-    match join_gateway(&invocation.at, Some(config), Want::Ask).await {
+    match join_gateway(&invocation.source, Some(config), Want::Ask).await {
         JoinOutcome::Joined(mut joined) => match joined.ask(GetStatus {}, |_| {}).await {
             Ok(status) => AREA.ok(RUNNING, describe_running(&status)),
             Err(error) => not_joined(error.to_string()),

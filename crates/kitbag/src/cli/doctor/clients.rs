@@ -20,20 +20,20 @@ use crate::import::{client_directories, split_by_project};
 const AREA: Area = Area::Clients;
 
 pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> Vec<Finding> {
-    let Ok(places) = client_directories(&invocation.at.environment) else {
+    let Ok(directories) = client_directories(&invocation.source.environment) else {
         return Vec::new();
     };
-    let (found, _) = split_by_project(find(&places, None), &places);
+    let (found, _) = split_by_project(find(&directories, None), &directories);
     let mut findings = Vec::new();
     for found in &found {
         findings.extend(report_problems(found));
-        findings.extend(check_servers(found, &places));
+        findings.extend(check_servers(found, &directories));
         findings.extend(check_entry(found).await);
     }
     findings.extend(
         Client::ALL
             .into_iter()
-            .filter_map(|it| check_hook(it, &places)),
+            .filter_map(|it| check_hook(it, &directories)),
     );
     if findings.is_empty() {
         findings.push(AREA.note("none", "no client on this machine has servers configured"));
@@ -64,7 +64,7 @@ fn report_problems(found: &ClientConfig) -> impl Iterator<Item = Finding> {
 }
 
 /// Finds servers that the client connects to directly.
-fn check_servers(found: &ClientConfig, places: &ClientDirectories) -> Option<Finding> {
+fn check_servers(found: &ClientConfig, directories: &ClientDirectories) -> Option<Finding> {
     let on = found.servers.iter().filter(|server| !server.disabled);
     let names: Vec<&str> = on.map(|server| server.name.as_str()).collect();
     let title = found.client.title();
@@ -73,7 +73,7 @@ fn check_servers(found: &ClientConfig, places: &ClientDirectories) -> Option<Fin
         return found.kitbag.is_some().then(|| AREA.ok(title, what));
     }
     let (number, names) = (pluralize(names.len(), "server"), names.join(", "));
-    let advice = move_advice(found, places);
+    let advice = move_advice(found, directories);
     Some(if found.kitbag.is_some() {
         AREA.warning(
             title,
@@ -86,11 +86,11 @@ fn check_servers(found: &ClientConfig, places: &ClientDirectories) -> Option<Fin
     })
 }
 
-fn check_hook(client: Client, places: &ClientDirectories) -> Option<Finding> {
+fn check_hook(client: Client, directories: &ClientDirectories) -> Option<Finding> {
     let hook = client.prompt_hook().ok()?;
-    let path = hook.path(places);
+    let path = hook.path(directories);
     let what = format!("sends each prompt to the gateway ({})", path.display());
-    hook.is_installed(places)
+    hook.is_installed(directories)
         .then(|| AREA.ok(client.title(), what))
 }
 
@@ -187,8 +187,8 @@ fn check_shell_path(spec: &ServerSpec, client: Client) -> Option<Finding> {
 
 /// Returns the advice for moving the servers behind Kitbag. A client may read several files, and we
 /// edit only one of them.
-fn move_advice(found: &ClientConfig, places: &ClientDirectories) -> String {
-    let is_project = found.project.is_some() && found.path.starts_with(&places.cwd);
+fn move_advice(found: &ClientConfig, directories: &ClientDirectories) -> String {
+    let is_project = found.project.is_some() && found.path.starts_with(&directories.cwd);
     let (scope, flag) = if is_project {
         (Scope::Project, " --project")
     } else {
@@ -196,7 +196,7 @@ fn move_advice(found: &ClientConfig, places: &ClientDirectories) -> String {
     };
     let edited = found
         .client
-        .file_to_edit(places, scope)
+        .file_to_edit(directories, scope)
         .is_some_and(|spot| spot.path == found.path);
     if edited && is_project == found.project.is_some() {
         format!(

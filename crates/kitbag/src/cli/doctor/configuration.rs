@@ -19,7 +19,7 @@ const AREA: Area = Area::Configuration;
 
 /// Returns the configuration, if it can be used for the other checks.
 pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Option<Config> {
-    let loaded = invocation.at.load();
+    let loaded = invocation.source.load();
     let config = match loaded.context("the configuration cannot be used") {
         Ok(config) => config,
         Err(error) => {

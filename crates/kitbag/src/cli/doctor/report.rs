@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_are_grouped_told_in_words_and_fit_a_terminal() {
+    fn findings_are_grouped_and_fit_a_terminal() {
         let long = "word ".repeat(30);
         let findings = vec![
             Area::Servers

@@ -111,7 +111,7 @@ pub(super) async fn run(
     let room = AgentEval {
         arguments,
         examined: &examined,
-        places: GatewayEnvironments {
+        environments: GatewayEnvironments {
             folders: &folders,
             examined: &examined,
         },
@@ -128,7 +128,7 @@ pub(super) async fn run(
 struct AgentEval<'a> {
     arguments: &'a Arguments,
     examined: &'a EvalGateway,
-    places: GatewayEnvironments<'a>,
+    environments: GatewayEnvironments<'a>,
     candidates: &'a [EvalCandidate],
     baseline: Option<usize>,
     invocation: &'a Invocation,
@@ -152,7 +152,7 @@ impl AgentEval<'_> {
             let planning = EvalPlanner {
                 suite,
                 examined: self.examined,
-                places: &self.places,
+                environments: &self.environments,
                 surfaces: &surfaces,
                 endpoints,
                 runs: arguments.runs,
@@ -203,7 +203,7 @@ impl AgentEval<'_> {
             &async |on: EvalSurface, tool: String, given: Map<String, Value>| {
                 self.examined.carry(on, tool, given).await
             },
-            &self.places,
+            &self.environments,
             &mut journal,
             |standing| line.update(&describe_progress(standing)),
         )

@@ -49,7 +49,7 @@ pub(super) struct PlannedRequests {
 pub(super) struct EvalPlanner<'a> {
     pub(super) suite: &'a Suite,
     pub(super) examined: &'a EvalGateway,
-    pub(super) places: &'a GatewayEnvironments<'a>,
+    pub(super) environments: &'a GatewayEnvironments<'a>,
     pub(super) surfaces: &'a [ShownSurface<'a>],
     pub(super) endpoints: &'a [ModelEndpoint],
     /// Number of runs of each prompt.
@@ -61,7 +61,7 @@ impl EvalPlanner<'_> {
         let server = self.examined.tool_caller();
         let rehearsing = async {
             let mut rehearsal = rehearse_suite(self.suite, &server).await;
-            Box::pin(rehearsal.try_solutions(self.suite, self.places)).await;
+            Box::pin(rehearsal.try_solutions(self.suite, self.environments)).await;
             rehearsal
         };
         let plan = EvalPlan {

@@ -64,14 +64,14 @@ pub(super) async fn index_tools(
     tools: Vec<ToolSource>,
     index: &CapabilityIndex,
     with_vectors: bool,
-    going_on: &ProgressDisplay,
+    progress: &ProgressDisplay,
 ) -> anyhow::Result<Index> {
     let sources: Vec<_> = tools
         .into_iter()
         .map(|tool| tool.into_source(Priors::default(), now()))
         .collect();
     let index_of = index.build_detached(&sources, with_vectors, |done, total| {
-        going_on.update(&format_progress(done, total));
+        progress.update(&format_progress(done, total));
     });
     Ok(index_of.await?)
 }

@@ -18,7 +18,7 @@ impl WantedHook {
     /// Returns the client's hook if it was requested or is installed already.
     pub(super) fn for_client(
         spot: &ClientFile,
-        places: &ClientDirectories,
+        directories: &ClientDirectories,
         asked: bool,
     ) -> Result<Option<Self>, NoPromptHook> {
         let hook = match spot.client.prompt_hook() {
@@ -26,7 +26,7 @@ impl WantedHook {
             Err(none) if asked => return Err(none),
             _ => return Ok(None),
         };
-        let is_new = !hook.is_installed(places);
+        let is_new = !hook.is_installed(directories);
         Ok((asked || !is_new).then_some(Self { hook, is_new }))
     }
 }
@@ -34,7 +34,7 @@ impl WantedHook {
 /// The edits of an installation.
 pub(super) struct InstallEdits<'a> {
     pub(super) spot: &'a ClientFile,
-    pub(super) places: &'a ClientDirectories,
+    pub(super) directories: &'a ClientDirectories,
     pub(super) entry: &'a KitbagEntry,
     pub(super) moved: &'a [String],
     pub(super) hook: Option<HookCommand>,
@@ -47,17 +47,17 @@ impl InstallEdits<'_> {
         let Some(HookCommand { hook, line }) = &self.hook else {
             return self.add_server();
         };
-        if hook.path(self.places) == self.spot.path {
-            hook.uninstall(self.places)?;
+        if hook.path(self.directories) == self.spot.path {
+            hook.uninstall(self.directories)?;
         }
         let installed = self.add_server();
         // Even if that failed: restore an existing hook.
-        hook.install(self.places, line)?;
+        hook.install(self.directories, line)?;
         installed
     }
 
     fn add_server(&self) -> Result<Installed, FileError> {
-        install_into(self.spot, self.places, self.entry, self.moved)
+        install_into(self.spot, self.directories, self.entry, self.moved)
     }
 }
 
@@ -69,15 +69,15 @@ pub(super) struct RemovedEntries {
 
 pub(super) fn remove_entries(
     spot: &ClientFile,
-    places: &ClientDirectories,
+    directories: &ClientDirectories,
 ) -> Result<RemovedEntries, FileError> {
     let hook = match spot.client.prompt_hook() {
-        Ok(hook) if spot.scope == Scope::User && hook.is_installed(places) => {
-            hook.uninstall(places)?
+        Ok(hook) if spot.scope == Scope::User && hook.is_installed(directories) => {
+            hook.uninstall(directories)?
         }
         // A broken hook file that was not edited must not prevent the removal.
         _ => Uninstalled::NotThere,
     };
-    let server = uninstall_from(spot, places)?;
+    let server = uninstall_from(spot, directories)?;
     Ok(RemovedEntries { hook, server })
 }

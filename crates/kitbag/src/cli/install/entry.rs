@@ -55,9 +55,9 @@ pub(super) fn hook_command(
 /// Returns the flags that select the current configuration and data directory.
 fn config_flags(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<String>> {
     invocation.reject_store_override()?;
-    let own = std::path::absolute(invocation.at.editable_file()?)?;
+    let own = std::path::absolute(invocation.source.editable_file()?)?;
     let mut flags = vec!["--config".to_owned(), path_text(&own)];
-    if invocation.at.overrides.data_dir.is_some() {
+    if invocation.source.overrides.data_dir.is_some() {
         let data_dir = std::path::absolute(&config.data_dir)?;
         flags.extend(["--data-dir".to_owned(), path_text(&data_dir)]);
     }

@@ -89,17 +89,17 @@ pub(super) async fn install(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.client_file(invocation)?;
-    let places = client_directories(&invocation.at.environment)?;
-    advise_edit(check_editable(&spot, &places))?;
+    let directories = client_directories(&invocation.source.environment)?;
+    advise_edit(check_editable(&spot, &directories))?;
     let config = invocation.config()?;
     let entry = if arguments.http {
         http_entry(&config)?
     } else {
         launch_entry(&spot, &config, invocation)?
     };
-    let wanted = WantedHook::for_client(&spot, &places, arguments.hook)?;
+    let wanted = WantedHook::for_client(&spot, &directories, arguments.hook)?;
     if let Some(wanted) = &wanted {
-        advise_edit(wanted.hook.check_editable(&places))?;
+        advise_edit(wanted.hook.check_editable(&directories))?;
     }
     let hook = wanted.as_ref();
     let hook = hook.map(|it| hook_command(it.hook, &config, invocation));
@@ -109,7 +109,7 @@ pub(super) async fn install(
     let mut beside: Vec<String> = found.iter().flat_map(enabled_names).collect();
     let (servers, problems, left) = if arguments.move_servers {
         let (servers, problems) = arguments.import_servers(found, invocation).await?;
-        (servers, problems, find_unmoved(&spot, &places))
+        (servers, problems, find_unmoved(&spot, &directories))
     } else {
         (Vec::new(), Vec::new(), Vec::new())
     };
@@ -119,7 +119,7 @@ pub(super) async fn install(
     beside.retain(|name| !moved.contains(name));
     let edits = InstallEdits {
         spot: &spot,
-        places: &places,
+        directories: &directories,
         entry: &entry,
         moved: &moved,
         hook,
@@ -128,7 +128,7 @@ pub(super) async fn install(
     let report = InstallReport {
         client: spot.client,
         changed: installed.changed || wanted.as_ref().is_some_and(|it| it.is_new),
-        hook: wanted.map(|it| it.hook.path(&places)),
+        hook: wanted.map(|it| it.hook.path(&directories)),
         path: spot.path,
         backup: installed.backup,
         moved,
@@ -149,13 +149,13 @@ pub(super) fn uninstall(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.client_file(invocation)?;
-    let places = client_directories(&invocation.at.environment)?;
-    let RemovedEntries { hook, server } = advise_edit(remove_entries(&spot, &places))?;
+    let directories = client_directories(&invocation.source.environment)?;
+    let RemovedEntries { hook, server } = advise_edit(remove_entries(&spot, &directories))?;
     let (path, client) = (&spot.path, spot.client);
     let of_server = describe_removal(&server, path, "Kitbag", &backup_path(path));
     let of_hook = client.prompt_hook().ok().and_then(|it| {
-        let path = it.path(&places);
-        describe_removal(&hook, &path, "the hook", &it.backup(&places))
+        let path = it.path(&directories);
+        describe_removal(&hook, &path, "the hook", &it.backup(&directories))
     });
     let report: Vec<&str> = [&of_server, &of_hook]
         .into_iter()
@@ -207,7 +207,7 @@ impl InstallTarget {
         };
         let spot = self
             .client
-            .file_to_edit(&client_directories(&invocation.at.environment)?, scope);
+            .file_to_edit(&client_directories(&invocation.source.environment)?, scope);
         spot.ok_or_else(|| anyhow!("{} has no project configuration", self.client))
             .advise(|| {
                 format!(
@@ -225,7 +225,7 @@ impl InstallArguments {
         found: Vec<ClientConfig>,
         invocation: &Invocation,
     ) -> anyhow::Result<(Vec<ImportRow>, Vec<FileProblem>)> {
-        let mut plan = ImportPlan::build(found, &invocation.at)
+        let mut plan = ImportPlan::build(found, &invocation.source)
             .await
             .context("cannot import the servers")?;
         let agreement = Agreement {
@@ -233,7 +233,7 @@ impl InstallArguments {
             command: &format!("{} --yes", self.move_command()),
         };
         confirm_project_servers(&plan, agreement, invocation.output)?;
-        plan.apply(&invocation.at).await?;
+        plan.apply(&invocation.source).await?;
         Ok((plan.rows, plan.problems))
     }
 
@@ -272,8 +272,8 @@ fn enabled_names(found: &ClientConfig) -> Vec<String> {
 }
 
 /// Returns the client's servers in its other files and those for single projects.
-fn find_unmoved(spot: &ClientFile, places: &ClientDirectories) -> Vec<LeftServers> {
-    let others = find(places, Some(spot.client))
+fn find_unmoved(spot: &ClientFile, directories: &ClientDirectories) -> Vec<LeftServers> {
+    let others = find(directories, Some(spot.client))
         .into_iter()
         .filter(|found| !is_edited(found, spot));
     let left = others.map(|found| LeftServers {
@@ -290,7 +290,7 @@ fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
 
 /// Returns the servers in the file that Kitbag is added to.
 fn read_target(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
-    let mut found = open(spot, &client_directories(&invocation.at.environment)?);
+    let mut found = open(spot, &client_directories(&invocation.source.environment)?);
     if spot.scope == Scope::User {
         found.retain(|found| found.project.is_none());
     }

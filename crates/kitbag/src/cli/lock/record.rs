@@ -32,7 +32,7 @@ pub(super) async fn store_decision(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<PathBuf> {
-    let path = invocation.at.lock_file().ok_or(ConfigError::NoHome)?;
+    let path = invocation.source.lock_file().ok_or(ConfigError::NoHome)?;
     let store = open_store(config, "cannot store the approved definitions").await?;
     let texts: Vec<_> = approved.into_iter().map(approved_definition).collect();
     store.put_approved_definitions(&texts).await?;

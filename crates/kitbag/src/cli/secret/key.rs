@@ -72,7 +72,7 @@ async fn move_to(
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let path = invocation.at.editable_file()?;
+    let path = invocation.source.editable_file()?;
     let given = key_from_environment()?.is_some();
     if config.secret_key == target && !given {
         return Err(anyhow!("the key is already stored there"))

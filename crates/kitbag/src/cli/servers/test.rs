@@ -74,13 +74,13 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<TestRow> {
     let all = names.len();
-    let (going_on, done) = (
+    let (progress, done) = (
         output.progress(&format_progress(0, all)),
         AtomicUsize::new(0),
     );
     let tests = names.into_iter().map(|name| async {
         let outcome = test_server(app, &name).await;
-        going_on.update(&format_progress(
+        progress.update(&format_progress(
             done.fetch_add(1, Ordering::Relaxed) + 1,
             all,
         ));

@@ -90,7 +90,7 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let manager = Manager::connect().advise(|| KEEP_RUNNING.to_owned())?;
     if let (None, JoinOutcome::Joined(mut joined)) = (
         &former,
-        join_gateway(&invocation.at, Some(&config), Want::Ask).await,
+        join_gateway(&invocation.source, Some(&config), Want::Ask).await,
     ) {
         let status = joined.ask(GetStatus {}, |_| {}).await?;
         return Err(anyhow!("a gateway is already running (pid {})", status.pid))
@@ -125,7 +125,7 @@ const IN_THE_STORE: &str = "store secrets with `kitbag secret set NAME` and refe
 /// Returns the unit that runs this program with the default configuration, or with the one given on
 /// the command line.
 fn build_unit(invocation: &Invocation) -> anyhow::Result<Unit> {
-    let at = &invocation.at;
+    let at = &invocation.source;
     // A configuration given by path must exist when the gateway starts.
     let config = at.config_file().filter(|path| path.is_file());
     let data_dir = at
@@ -147,7 +147,7 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
     let deadline = Instant::now() + PATIENCE;
     let starting = invocation.output.progress("Starting the gateway");
     let reason = loop {
-        let reason = match join_gateway(&invocation.at, Some(config), Want::Ask).await {
+        let reason = match join_gateway(&invocation.source, Some(config), Want::Ask).await {
             JoinOutcome::Joined(mut joined) => {
                 return joined.ask(GetStatus {}, |_| {}).await;
             }
@@ -238,7 +238,8 @@ async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         .ok()
         .and_then(|manager| manager.active_state());
     let config = invocation.config()?;
-    let (gateway, refused) = match join_gateway(&invocation.at, Some(&config), Want::Ask).await {
+    let (gateway, refused) = match join_gateway(&invocation.source, Some(&config), Want::Ask).await
+    {
         JoinOutcome::Joined(mut joined) => (Some(joined.ask(GetStatus {}, |_| {}).await?), None),
         JoinOutcome::Refused { reason } => (None, Some(reason)),
         JoinOutcome::Nothing => (None, None),
@@ -278,11 +279,11 @@ impl ServiceState {
 
 /// Returns the path of the unit file among the user's units.
 fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
-    let around = &invocation.at.environment;
-    let home = around
+    let environment = &invocation.source.environment;
+    let home = environment
         .config_home
         .clone()
-        .or_else(|| around.home.as_ref().map(|home| home.join(".config")));
+        .or_else(|| environment.home.as_ref().map(|home| home.join(".config")));
     Ok(home
         .ok_or(ConfigError::NoHome)?
         .join("systemd/user")

@@ -31,7 +31,7 @@ async fn knock(gateway: &Gateway, authorization: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_on_record_with_where_it_came_from_and_never_itself() {
+async fn a_rejected_key_is_audited_with_its_origin_but_without_the_key() {
     let home = Home::new("");
     let good = key(&home, "local").await;
     let gateway = home.serve().await;
@@ -75,12 +75,12 @@ async fn a_flood_of_refused_keys_does_not_fill_the_record() {
 }
 
 #[tokio::test]
-async fn changes_of_keys_and_secrets_are_on_record_with_who_made_them() {
+async fn changes_of_keys_and_secrets_are_audited_with_their_actor() {
     let home = Home::new("");
-    let told = home
+    let output = home
         .kitbag(&["key", "create", "--tenant", "acme", "--json"])
         .await;
-    let created: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    let created: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     let id = created["id"].as_str().unwrap().to_owned();
     home.kitbag(&["key", "revoke", &id]).await;
     let mut set = home.command(&["secret", "set", "token"]);
@@ -117,11 +117,11 @@ async fn changes_of_keys_and_secrets_are_on_record_with_who_made_them() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_configuration_is_on_record_where_it_is_made_and_where_it_takes_effect() {
+async fn a_configuration_change_is_audited_when_made_and_when_effective() {
     let home = Home::new(&Testbed::new("good").table());
     let gateway = home.serve().await;
-    let told = home.kitbag(&["servers", "remove", "good"]).await;
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let output = home.kitbag(&["servers", "remove", "good"]).await;
+    assert_eq!(output.code, Some(0), "{output:?}");
     until("the gateway has taken it over", async || {
         gateway
             .log()
@@ -184,10 +184,10 @@ async fn the_calls_of_one_request_share_its_id_and_the_trace_of_the_client_is_ke
     );
     assert_eq!(rows[1].request, rows[2].request);
     assert_ne!(rows[0].request, rows[1].request);
-    let told = reply.headers.get("x-request-id").unwrap().to_str().unwrap();
+    let output = reply.headers.get("x-request-id").unwrap().to_str().unwrap();
     assert_eq!(
         rows[0].request.as_deref(),
-        Some(told),
+        Some(output),
         "the client can name the row"
     );
 }

@@ -45,7 +45,7 @@ impl FullDiskGateway {
 }
 
 #[tokio::test]
-async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_again() {
+async fn calls_during_a_full_disk_are_audited_once_there_is_space() {
     let Some(gateway_on_disk) = FullDiskGateway::with(&Testbed::new("good").table()).await else {
         return;
     };
@@ -130,14 +130,14 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
             one.call("echo", &json!({})).await,
             all.call("good__echo", &json!({})).await,
         ] {
-            let told = reply.tool_error();
+            let output = reply.tool_error();
             assert!(
-                told.contains("must record every call") && told.contains("operator"),
-                "{told}"
+                output.contains("must record every call") && output.contains("operator"),
+                "{output}"
             );
             assert!(
-                !told.contains("small/") && !told.to_lowercase().contains("sql"),
-                "{told}"
+                !output.contains("small/") && !output.to_lowercase().contains("sql"),
+                "{output}"
             );
         }
         let prompt = one
@@ -205,8 +205,8 @@ async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_
     gateway_on_disk.disk.fill();
     let refused = async || {
         let asked = Instant::now();
-        let told = client.call("good__echo", &json!({})).await.tool_error();
-        assert!(told.contains("must record every call"), "{told}");
+        let output = client.call("good__echo", &json!({})).await.tool_error();
+        assert!(output.contains("must record every call"), "{output}");
         asked.elapsed()
     };
     let mut longest = Duration::ZERO;
@@ -253,9 +253,12 @@ async fn a_command_that_finds_the_disk_full_says_so_and_works_when_there_is_room
     let list = async || home.kitbag(&["key", "list"]).await;
     assert_eq!(list().await.code, Some(0));
     disk.fill();
-    let told = list().await;
-    assert_eq!(told.code, Some(1), "{told:?}");
-    assert!(told.stderr.contains("is full; make room there"), "{told:?}");
+    let output = list().await;
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(
+        output.stderr.contains("is full; make room there"),
+        "{output:?}"
+    );
     disk.clear();
     assert_eq!(list().await.code, Some(0));
 }

@@ -9,7 +9,7 @@ const CONFIG: &str =
     "[audit]\narguments = \"redacted\"\n[tools.\"good__echo\"]\ncost_usd = 0.002\n";
 
 #[tokio::test]
-async fn every_search_discovery_and_group_change_is_on_record_with_its_cost() {
+async fn every_search_discovery_and_group_change_is_audited_with_its_cost() {
     let home = Home::new(&format!("{CONFIG}{}", Testbed::new("good").table()));
     let gateway = home.serve().await;
     let all = gateway.visitor("/mcp/all", Era::Modern).connect().await;
@@ -38,14 +38,14 @@ async fn every_search_discovery_and_group_change_is_on_record_with_its_cost() {
     rows(&home, 6).await;
 
     let shown = async |words: &[&str]| -> Vec<Value> {
-        let told = home.kitbag(&[&["audit", "--json"], words].concat()).await;
-        let lines = told.stdout.lines();
+        let output = home.kitbag(&[&["audit", "--json"], words].concat()).await;
+        let lines = output.stdout.lines();
         lines
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
     };
-    let told = shown(&[]).await;
-    let found: Vec<_> = told
+    let output = shown(&[]).await;
+    let found: Vec<_> = output
         .iter()
         .map(|row| ["event", "name", "outcome"].map(|field| row[field].as_str().unwrap()))
         .collect();
@@ -60,7 +60,7 @@ async fn every_search_discovery_and_group_change_is_on_record_with_its_cost() {
             ["search", "/v1/retrieve", "ok"],
         ]
     );
-    for row in &told {
+    for row in &output {
         assert!(row["latency_ms"].as_f64() > Some(0.0), "{row:#}");
         assert_eq!(row["tenant"], "local", "{row:#}");
         assert_eq!(
@@ -69,16 +69,19 @@ async fn every_search_discovery_and_group_change_is_on_record_with_its_cost() {
             "{row:#}"
         );
     }
-    assert_eq!(told[0]["client"], "asker");
+    assert_eq!(output[0]["client"], "asker");
     assert_eq!(
-        (&told[4]["cost_usd"], &told[0]["cost_usd"]),
+        (&output[4]["cost_usd"], &output[0]["cost_usd"]),
         (&json!(0.002), &Value::Null)
     );
     assert_eq!(
-        told[0]["arguments"],
+        output[0]["arguments"],
         r#"{"query":"repeat a message, password: •••"}"#
     );
-    assert_eq!(told[4]["arguments"], r#"{"message":"hello","token":"•••"}"#);
+    assert_eq!(
+        output[4]["arguments"],
+        r#"{"message":"hello","token":"•••"}"#
+    );
     assert_eq!(shown(&["--event", "search"]).await.len(), 2);
 
     let csv = home.kitbag(&["audit", "export", "--format", "csv"]).await;

@@ -51,9 +51,10 @@ async fn figure(gateway: &Gateway, series: &str) -> f64 {
 
 /// A new key for a tenant.
 async fn key(home: &Home, tenant: &str) -> String {
-    let told = home
+    let output = home
         .kitbag(&["key", "create", "--tenant", tenant, "--json"])
         .await;
-    let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let created: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     created["key"].as_str().unwrap().to_owned()
 }

@@ -26,11 +26,11 @@ impl Used {
         let home = Home::new(&format!("{RULES}{}", Testbed::new("good").table()));
         let acme = super::key(&home, "acme").await;
         let globex = super::key(&home, "globex").await;
-        let told = home
+        let output = home
             .kitbag(&["key", "create", "--role", "operator", "--json"])
             .await;
         let operator: Value =
-            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+            serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         let gateway = home.serve().await;
         for key in [&acme, &globex] {
             let client = gateway
@@ -58,9 +58,10 @@ impl Used {
     /// The rows that `kitbag audit` prints with these arguments.
     async fn audit(&self, words: &[&str]) -> Vec<Value> {
         let words: Vec<_> = ["audit", "--json"].iter().chain(words).copied().collect();
-        let told = self.home.kitbag(&words).await;
-        assert_eq!(told.code, Some(0), "{told:?}");
-        told.stdout
+        let output = self.home.kitbag(&words).await;
+        assert_eq!(output.code, Some(0), "{output:?}");
+        output
+            .stdout
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
@@ -144,7 +145,7 @@ async fn the_record_can_be_narrowed_in_every_way_that_was_promised() {
         );
     }
 
-    let told = used.home.kitbag(&["audit", "--tenant", "acme"]).await;
+    let output = used.home.kitbag(&["audit", "--tenant", "acme"]).await;
     for text in [
         "WHEN",
         "good/echo",
@@ -153,7 +154,7 @@ async fn the_record_can_be_narrowed_in_every_way_that_was_promised() {
         "127.0.0.1",
         "key created",
     ] {
-        assert!(told.stdout.contains(text), "no {text}: {}", told.stdout);
+        assert!(output.stdout.contains(text), "no {text}: {}", output.stdout);
     }
     let wrong = used.home.kitbag(&["audit", "--outcome", "fine"]).await;
     assert_eq!(wrong.code, Some(2));
@@ -173,10 +174,10 @@ async fn an_export_holds_every_row_and_no_formula() {
             "--output",
             path.to_str().unwrap(),
         ];
-        let told = used.home.kitbag(&words).await;
+        let output = used.home.kitbag(&words).await;
         assert!(
-            told.code == Some(0) && told.stdout.contains("11 rows"),
-            "{told:?}"
+            output.code == Some(0) && output.stdout.contains("11 rows"),
+            "{output:?}"
         );
         assert_eq!(
             used.home.kitbag(&words).await.code,
@@ -278,14 +279,14 @@ async fn over_http_an_operator_reads_everything_and_a_tenant_what_it_has_done_it
     }
     let (status, _) = used.get("", Some("kb_wrong")).await;
     assert_eq!(status, 401);
-    let (status, told) = used.get("?tennant=acme", None).await;
+    let (status, output) = used.get("?tennant=acme", None).await;
     assert!(
         status == 400
-            && told["error"]
+            && output["error"]
                 .as_str()
                 .unwrap()
                 .contains("unknown parameter `tennant`"),
-        "{told}"
+        "{output}"
     );
 }
 

@@ -125,7 +125,7 @@ async fn a_very_long_line_passes_or_is_refused_and_breaks_nothing() {
 }
 
 #[tokio::test]
-async fn a_request_before_the_handshake_is_told_what_is_missing() {
+async fn a_request_before_the_handshake_gets_a_clear_error() {
     let home = home();
     let client = Client::stdio(&home, Era::Legacy).without_handshake();
     let reply = client.request("tools/list", &json!({})).await;
@@ -148,7 +148,7 @@ async fn a_request_before_the_handshake_is_told_what_is_missing() {
 }
 
 #[tokio::test]
-async fn both_manners_work_on_one_pipe() {
+async fn both_eras_work_on_one_pipe() {
     let home = Home::new(&Testbed::new("good").era("legacy").table());
     let legacy = Client::stdio(&home, Era::Legacy).connect().await;
     legacy.knows("good__echo").await;
@@ -182,7 +182,7 @@ async fn both_manners_work_on_one_pipe() {
 }
 
 #[tokio::test]
-async fn an_end_in_the_middle_of_everything_ends_the_gateway_in_peace() {
+async fn closing_stdin_at_any_moment_ends_the_gateway_cleanly() {
     for last in [
         &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"meth"[..],
         b"",

@@ -151,7 +151,7 @@ async fn a_legacy_client_that_no_longer_watches_hears_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_legacy_client_that_listens_again_is_not_told_the_same_twice_unless_it_asks() {
+async fn a_legacy_client_that_reconnects_gets_no_event_twice_unless_it_resumes() {
     let world = World::new().await;
     for way in world.ways_through(Door::One, Era::Legacy, |it| it).await {
         let (mut stream, _) = watch(&way, WATCHED).await;
@@ -160,18 +160,18 @@ async fn a_legacy_client_that_listens_again_is_not_told_the_same_twice_unless_it
                 .await
                 .text();
         }
-        let mut told = Vec::new();
+        let mut output = Vec::new();
         for _ in 0..3 {
             stream.wait_for(UPDATED).await;
-            told.push(number_of(&stream));
+            output.push(number_of(&stream));
         }
-        assert_eq!(told, [told[0], told[0] + 1, told[0] + 2]);
+        assert_eq!(output, [output[0], output[0] + 1, output[0] + 2]);
 
-        let mut resumed = way.client.resume(&told[0].to_string()).await;
+        let mut resumed = way.client.resume(&output[0].to_string()).await;
         resumed.wait_for(UPDATED).await;
         assert_eq!(
             number_of(&resumed),
-            told[1],
+            output[1],
             "it goes on where it was told to"
         );
         let mut fresh = way.client.listen().await;
@@ -181,7 +181,7 @@ async fn a_legacy_client_that_listens_again_is_not_told_the_same_twice_unless_it
         fresh.wait_for(UPDATED).await;
         assert_eq!(
             number_of(&fresh),
-            told[2] + 1,
+            output[2] + 1,
             "the newest stream is told what is new"
         );
         drop(fresh);
@@ -247,7 +247,7 @@ async fn over_stdio_updates_come_between_the_answers() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_told_of_a_new_tool_finds_it_in_the_list() {
+async fn a_client_notified_of_a_new_tool_finds_it_in_the_list() {
     let world = World::new().await;
     for era in Era::each() {
         for door in [Door::All, Door::One] {
@@ -294,7 +294,7 @@ async fn a_modern_listener_hears_only_of_what_it_asked_for() {
 }
 
 #[tokio::test]
-async fn a_change_behind_one_server_is_not_told_at_the_route_of_another() {
+async fn a_change_of_one_server_is_not_announced_at_the_route_of_another() {
     let world = World::new().await;
     let ways = world.ways_through(Door::One, Era::Modern, |it| it).await;
     for (here, there) in [(0, 1), (1, 0), (2, 3), (3, 2)] {

@@ -87,12 +87,12 @@ impl Office {
     }
 
     async fn key(&self, tenant: &str) -> String {
-        let told = self
+        let output = self
             .home
             .kitbag(&["key", "create", "--tenant", tenant, "--json"])
             .await;
         let created: Value =
-            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+            serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         created["key"].as_str().unwrap().to_owned()
     }
 
@@ -160,10 +160,10 @@ async fn stays_apart(reached: Reached, first: (&str, Era), second: (&str, Era)) 
         [Value::Null; 0],
         "{reached:?} {first:?} {second:?}"
     );
-    let told = office.home.kitbag(&["logs", "hr"]).await;
+    let output = office.home.kitbag(&["logs", "hr"]).await;
     assert!(
-        reached != Reached::Stdio || told.stdout.contains(SECRET),
-        "operators can read it: {told:?}"
+        reached != Reached::Stdio || output.stdout.contains(SECRET),
+        "operators can read it: {output:?}"
     );
 }
 
@@ -232,11 +232,11 @@ async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_
     }
     for client_era in Era::each() {
         let high = office.client("high", client_era).await;
-        let told = high
+        let output = high
             .call("hr__test_elicitation", &json!({ "message": "Who?" }))
             .await
             .text();
-        assert!(told.contains("answer of high"), "{told}");
+        assert!(output.contains("answer of high"), "{output}");
     }
 }
 
@@ -262,24 +262,24 @@ async fn the_last_words_of_a_server_are_for_operators_only() {
                 "/servers/hr/mcp" => client.call("crash", &json!({})).await,
                 _ => low.call("hr__crash", &json!({})).await,
             };
-            let told = crash.tool_error();
+            let output = crash.tool_error();
             assert!(
-                told.contains("`hr` disconnected during the call (exit code 3)"),
-                "{told}"
+                output.contains("`hr` disconnected during the call (exit code 3)"),
+                "{output}"
             );
-            assert!(told.contains("What to do: call again"), "{told}");
+            assert!(output.contains("What to do: call again"), "{output}");
             assert!(
-                !told.contains(SECRET) && !told.contains("lines of its stderr"),
-                "{told}"
+                !output.contains(SECRET) && !output.contains("lines of its stderr"),
+                "{output}"
             );
         }
     }
     starts_job(&high).await;
     let local = office.client("local", Era::Legacy).await;
-    let told = local.call("hr__crash", &json!({})).await.tool_error();
+    let output = local.call("hr__crash", &json!({})).await.tool_error();
     assert!(
-        told.contains("Last lines of its stderr:") && told.contains(SECRET),
-        "{told}"
+        output.contains("Last lines of its stderr:") && output.contains(SECRET),
+        "{output}"
     );
     assert!(office.gateway.log().contains(SECRET), "the log says why");
 }

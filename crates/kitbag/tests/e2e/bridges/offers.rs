@@ -63,7 +63,7 @@ async fn completion_works_for_prompts_and_templates() {
 }
 
 #[tokio::test]
-async fn a_resource_is_read_from_the_server_that_was_meant() {
+async fn a_resource_is_read_from_the_right_server() {
     let world = World::new().await;
     for way in world.ways(|it| it).await {
         let listed = way.client.list("resources/list", "resources").await;

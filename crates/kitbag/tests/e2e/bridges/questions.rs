@@ -77,12 +77,12 @@ async fn no_is_an_answer_too() {
     for action in ["decline", "cancel"] {
         let refusing = |it: Visitor| it.answer_with(move |_, _| json!({ "action": action }));
         for way in world.ways(refusing).await {
-            let told = way
+            let output = way
                 .call("test_elicitation", &json!({ "message": "?" }))
                 .await
                 .text();
             assert_eq!(
-                told,
+                output,
                 format!("User response: action={action}, content=null")
             );
         }
@@ -223,7 +223,7 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
 }
 
 #[tokio::test]
-async fn a_modern_client_that_cannot_show_pages_is_told_what_it_lacks() {
+async fn a_modern_client_without_url_support_gets_the_missing_capability() {
     let world = World::new().await;
     let forms_only =
         |it: Visitor| answer_everything(it).capabilities(json!({ "elicitation": { "form": {} } }));

@@ -14,9 +14,9 @@ async fn progress_arrives_in_order_under_the_token_of_the_client_and_before_the_
     for way in world.ways(|it| it).await {
         for token in [json!("a token"), json!(7), json!("7")] {
             let reply = slow(&way, 30, 3, Some(&token)).await;
-            let told = reply.notifications(PROGRESS);
+            let output = reply.notifications(PROGRESS);
             let expected: Vec<_> = (1..=3).map(|step| step_of(&token, step, 3)).collect();
-            assert_eq!(told, expected);
+            assert_eq!(output, expected);
             assert_eq!(reply.text(), "slept 30 ms in 3 steps");
             let next = way.call("echo", &json!({})).await;
             assert_eq!(

@@ -6,7 +6,7 @@ use super::{key, servers};
 use crate::harness::{Era, Gateway, Home, until};
 
 #[tokio::test]
-async fn a_key_that_is_unknown_or_no_key_at_all_is_turned_away() {
+async fn an_unknown_or_missing_key_is_rejected() {
     let home = Home::new(&servers());
     let (_, good) = key(&home, "acme").await;
     let gateway = home.serve().await;
@@ -153,7 +153,7 @@ async fn a_gateway_without_keys_does_not_listen_beyond_this_machine() {
 }
 
 #[tokio::test]
-async fn pages_from_elsewhere_and_names_that_are_not_ours_are_turned_away() {
+async fn foreign_origins_and_hosts_are_rejected() {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nallowed_origins = [\"https://app.example\"]\n";
     let gateway = Gateway::with(&format!("{serve}{}", servers())).await;
     let client = gateway.visitor("/mcp/all", Era::Modern).without_handshake();

@@ -78,5 +78,5 @@ async fn run(client: &Client, code: &str) -> Reply {
 
 /// The text that a model reads at the end of a run, even a failed one.
 async fn run_text(client: &Client, code: &str) -> String {
-    run(client, code).await.told()
+    run(client, code).await.tool_text()
 }

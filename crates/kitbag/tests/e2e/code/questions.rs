@@ -21,10 +21,10 @@ async fn a_server_asks_in_the_middle_of_a_run_and_the_program_goes_on_with_the_a
                  return `${{before + 2}} ${{said}}`",
                 server.name
             );
-            let told = run_text(&client, &code).await;
+            let output = run_text(&client, &code).await;
             assert!(
-                told.starts_with("42 User response: action=accept"),
-                "{era:?} {}: {told}",
+                output.starts_with("42 User response: action=accept"),
+                "{era:?} {}: {output}",
                 server.name
             );
         }

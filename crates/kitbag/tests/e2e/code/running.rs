@@ -7,8 +7,12 @@ use crate::harness::{Era, until};
 
 /// Compares the first line that the model reads.
 #[track_caller]
-fn check(told: &str, expected: &str) {
-    assert_eq!(told.lines().next().unwrap_or_default(), expected, "{told}");
+fn check(output: &str, expected: &str) {
+    assert_eq!(
+        output.lines().next().unwrap_or_default(),
+        expected,
+        "{output}"
+    );
 }
 
 #[tokio::test]
@@ -48,23 +52,23 @@ async fn a_program_calls_tools_and_only_what_it_returns_goes_back() {
 async fn the_model_reads_what_was_printed_and_which_calls_were_made() {
     let shop = Shop::open("").await;
     let client = shop.client(Era::Modern).await;
-    let told = run_text(
+    let output = run_text(
         &client,
         "console.log('two', { n: 2 }); await tools.shop.find_order({ order: '1' });\n\
          await tools.shop.find_order({ order: '2' }); return 'done'",
     )
     .await;
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines[..2], ["done", "[console]"], "{told}");
-    assert!(lines[2].starts_with("two "), "{told}");
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines[..2], ["done", "[console]"], "{output}");
+    assert!(lines[2].starts_with("two "), "{output}");
     assert!(
         lines[3].starts_with("[calls] shop__find_order ×2 "),
-        "{told}"
+        "{output}"
     );
 }
 
 #[tokio::test]
-async fn a_mistake_is_told_with_its_place_and_a_way_out() {
+async fn a_mistake_is_reported_with_its_position_and_a_remedy() {
     let shop = Shop::open("[code]\ntimeout = '20s'").await;
     let client = shop.client(Era::Modern).await;
     for (code, expected) in [
@@ -86,9 +90,9 @@ async fn a_mistake_is_told_with_its_place_and_a_way_out() {
         ),
     ] {
         let reply = run(&client, code).await;
-        let told = reply.told();
-        assert_eq!(reply.result()["isError"], true, "{code}: {told}");
-        assert!(told.contains(expected), "{code}: {told}");
+        let output = reply.tool_text();
+        assert_eq!(reply.result()["isError"], true, "{code}: {output}");
+        assert!(output.contains(expected), "{code}: {output}");
     }
 }
 
@@ -96,12 +100,12 @@ async fn a_mistake_is_told_with_its_place_and_a_way_out() {
 async fn an_error_of_a_tool_can_be_caught_and_carries_its_result() {
     let shop = Shop::open("").await;
     let client = shop.client(Era::Legacy).await;
-    let told = run_text(
+    let output = run_text(
         &client,
         "try { await tools.shop.find_order({ order: {} }) } catch (e) { return [e.name, e.kind, e instanceof ToolError] }",
     )
     .await;
-    check(&told, r#"["ToolError","invalid",true]"#);
+    check(&output, r#"["ToolError","invalid",true]"#);
 }
 
 #[tokio::test]
@@ -117,11 +121,11 @@ async fn each_call_is_recorded_with_the_run_that_it_belongs_to() {
         .to_owned();
     run(&client, code).await;
     let rows = until("the calls are recorded", async || {
-        let told = shop
+        let output = shop
             .home()
             .kitbag(&["audit", "--run", &run_id, "--json"])
             .await;
-        let rows = told.stdout.lines().map(serde_json::from_str);
+        let rows = output.stdout.lines().map(serde_json::from_str);
         let rows: Vec<Value> = rows.collect::<Result<_, _>>().ok()?;
         (rows.len() == 2).then_some(rows)
     })
@@ -132,11 +136,11 @@ async fn each_call_is_recorded_with_the_run_that_it_belongs_to() {
 #[tokio::test]
 async fn the_whole_surface_is_two_tools_in_ninety_tokens_and_the_names_of_the_servers() {
     let shop = Shop::open("").await;
-    let told = shop
+    let output = shop
         .home()
         .kitbag(&["stats", "tokens", "--surface", "code", "--json"])
         .await;
-    let report: Value = serde_json::from_str(&told.stdout).unwrap();
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
     assert!(report["shown"].as_u64().unwrap() <= 90 + 30, "{report}");
 }
 
@@ -150,12 +154,15 @@ async fn a_person_runs_a_program_and_reads_what_the_gateway_has_counted() {
     )
     .unwrap();
     let file = file.to_str().unwrap();
-    let told = shop.home().kitbag(&["run", file]).await;
-    assert!(told.stdout.starts_with("5\n"), "{told:?}");
-    let told = shop.home().kitbag(&["stats", "--json"]).await;
-    let counted: Value = serde_json::from_str(&told.stdout).unwrap();
+    let output = shop.home().kitbag(&["run", file]).await;
+    assert!(output.stdout.starts_with("5\n"), "{output:?}");
+    let output = shop.home().kitbag(&["stats", "--json"]).await;
+    let counted: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(counted["operations"][0]["path"], "code", "{counted}");
     assert_eq!(counted["operations"][0]["outcomes"]["ok"], 1, "{counted}");
-    let told = shop.home().kitbag(&["stats"]).await;
-    assert!(told.stdout.contains("code_execution_success"), "{told:?}");
+    let output = shop.home().kitbag(&["stats"]).await;
+    assert!(
+        output.stdout.contains("code_execution_success"),
+        "{output:?}"
+    );
 }

@@ -38,13 +38,19 @@ async fn a_program_only_reads_where_the_person_cannot_be_asked() {
     let shop = Shop::open("").await;
     for era in Era::each() {
         let client = shop.client(era).await;
-        let told = run_text(&client, CANCEL).await;
-        assert!(told.contains("this client cannot ask the user"), "{told}");
+        let output = run_text(&client, CANCEL).await;
         assert!(
-            told.contains("`code_writes = \"allow\"` under [policy]"),
-            "{told}"
+            output.contains("this client cannot ask the user"),
+            "{output}"
         );
-        assert!(told.contains("[calls] shop__cancel-order denied"), "{told}");
+        assert!(
+            output.contains("`code_writes = \"allow\"` under [policy]"),
+            "{output}"
+        );
+        assert!(
+            output.contains("[calls] shop__cancel-order denied"),
+            "{output}"
+        );
     }
 }
 
@@ -104,8 +110,8 @@ async fn the_person_permits_one_call_or_all_of_a_run_or_none() {
             (json!({ "action": "decline" }), 1, "line 1"),
         ] {
             let (client, count) = client_answering(&shop, era, answer.clone()).await;
-            let told = run_text(&client, twice).await;
-            assert!(told.starts_with(expected), "{era:?} {answer}: {told}");
+            let output = run_text(&client, twice).await;
+            assert!(output.starts_with(expected), "{era:?} {answer}: {output}");
             assert_eq!(count.load(Ordering::Relaxed), times, "{era:?} {answer}");
         }
     }
@@ -116,8 +122,8 @@ async fn a_rule_decides_in_place_of_the_person() {
     for (rule, expected) in [("allow", "1\n"), ("deny", "line 1")] {
         let shop = Shop::open(&format!("[policy]\ncode_writes = '{rule}'")).await;
         let (client, count) = client_answering(&shop, Era::Modern, permit("no")).await;
-        let told = run_text(&client, CANCEL).await;
-        assert!(told.starts_with(expected), "{rule}: {told}");
+        let output = run_text(&client, CANCEL).await;
+        assert!(output.starts_with(expected), "{rule}: {output}");
         assert_eq!(count.load(Ordering::Relaxed), 0);
     }
 }

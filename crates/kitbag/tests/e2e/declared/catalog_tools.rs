@@ -102,17 +102,17 @@ async fn calls_become_the_requests_that_the_providers_describe() {
         ("microsoft-calendar", LOGIN.to_vec()),
     ] {
         let words = [&["secret", "set", credential], &fields[..]].concat();
-        let told = home.kitbag(&words).await;
-        assert_eq!(told.code, Some(0), "{told:?}");
+        let output = home.kitbag(&words).await;
+        assert_eq!(output.code, Some(0), "{output:?}");
     }
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp/all", Era::Modern).connect().await;
     client.knows("microsoft_calendar").await;
     for sent in calls() {
         client.knows(sent.tool).await;
-        let told = text(&client, sent.tool, &sent.arguments).await;
+        let output = text(&client, sent.tool, &sent.arguments).await;
         let seen = provider.seen.lock().unwrap().pop();
-        let seen = seen.unwrap_or_else(|| panic!("{} sent nothing: {told}", sent.tool));
+        let seen = seen.unwrap_or_else(|| panic!("{} sent nothing: {output}", sent.tool));
         assert_eq!(seen.line, sent.line, "{}", sent.tool);
         for (name, value) in sent.headers {
             assert_eq!(seen.headers[*name], *value, "{} {name}", sent.tool);

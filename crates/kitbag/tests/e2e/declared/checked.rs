@@ -17,7 +17,7 @@ const MANIFEST: &str = "\
 
 /// A file with this mistake is not offered, and log and doctor name the mistake. Once corrected, the
 /// tool is offered.
-async fn check(mistake: &str, told: &str) {
+async fn check(mistake: &str, output: &str) {
     let desk = Desk::new().await;
     let client = desk.client("/mcp/all", None).await;
     let healthy = DESK.replace("name = \"desk\"", "name = \"other\"");
@@ -28,15 +28,15 @@ async fn check(mistake: &str, told: &str) {
     client.knows("other").await;
     assert!(
         !client.tool_names().await.contains(&"desk".to_owned()),
-        "{told}"
+        "{output}"
     );
     until("the log says why", async || {
         let log = desk.gateway.log();
-        (log.contains("skipped a tool file") && log.contains(told)).then_some(())
+        (log.contains("skipped a tool file") && log.contains(output)).then_some(())
     })
     .await;
     let checked = desk.home.kitbag(&["tools", "check", "mine"]).await;
-    assert!(checked.stdout.contains(told), "{}", checked.stdout);
+    assert!(checked.stdout.contains(output), "{}", checked.stdout);
     let doctor = desk.home.kitbag(&["doctor", "--offline", "--json"]).await;
     assert_eq!(doctor.code, Some(1));
     let report: Value = serde_json::from_str(&doctor.stdout).unwrap();
@@ -44,7 +44,7 @@ async fn check(mistake: &str, told: &str) {
     let found = findings.iter().find(|it| it["area"] == "tools").unwrap();
     assert_eq!(
         (&found["severity"], &found["what"]),
-        (&json!("problem"), &json!(told))
+        (&json!("problem"), &json!(output))
     );
     desk.drop_file("desk.toml", DESK);
     client.knows("desk").await;
@@ -76,7 +76,7 @@ async fn a_file_with_an_argument_that_names_a_tenant_is_not_offered() {
 }
 
 #[tokio::test]
-async fn a_file_that_differs_from_the_manifest_beside_it_is_offered_once_the_two_agree() {
+async fn a_file_that_differs_from_its_manifest_is_offered_once_they_agree() {
     let desk = Desk::new().await;
     let client = desk.client("/mcp/all", None).await;
     desk.drop_file("TOOLS.md", &MANIFEST.replace("read + write", "read"));
@@ -129,10 +129,10 @@ async fn an_imported_api_of_the_own_network_is_called_with_one_entry_for_all_its
         &api.url,
         "--allow-private",
     ];
-    let told = home.kitbag(&import).await;
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let output = home.kitbag(&import).await;
+    assert_eq!(output.code, Some(0), "{output:?}");
     // The lines that the command suggests.
-    let step = told.stdout.split("once for all of these files:\n").nth(1);
+    let step = output.stdout.split("once for all of these files:\n").nth(1);
     let endpoint: Vec<&str> = step.unwrap().lines().take(3).map(str::trim).collect();
     home.configure(&format!(
         "[catalog]\ndirectories = ['tools']\n{}\n",

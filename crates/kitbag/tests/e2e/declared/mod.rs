@@ -95,8 +95,8 @@ impl Desk {
     async fn give(&self, tenant: &str, token: &str) {
         let field = format!("token={token}");
         let words = ["secret", "set", "desk", &field, "--tenant", tenant];
-        let told = self.home.kitbag(&words).await;
-        assert_eq!(told.code, Some(0), "{told:?}");
+        let output = self.home.kitbag(&words).await;
+        assert_eq!(output.code, Some(0), "{output:?}");
     }
 
     fn tokens_seen(&self) -> Vec<String> {
@@ -131,8 +131,8 @@ async fn a_file_is_found_and_called_seconds_later_and_a_bad_one_harms_no_other()
             json!({ "action": "open", "subject": "door" }),
         ),
     ] {
-        let told = text(&everything, tool, &arguments).await;
-        assert!(told.contains("method"), "{told}");
+        let output = text(&everything, tool, &arguments).await;
+        assert!(output.contains("method"), "{output}");
     }
     let seen = desk.api.requests();
     assert_eq!(seen[0].uri, "/v1/items?q=two%20words");
@@ -142,8 +142,8 @@ async fn a_file_is_found_and_called_seconds_later_and_a_bad_one_harms_no_other()
     let frugal = desk.client("/mcp/search", None).await;
     until("a search finds it", async || {
         let query = json!({ "query": "is there a ticket about the broken printer" });
-        let told = text(&frugal, "search_available_tools", &query).await;
-        told.contains("desk(").then_some(())
+        let output = text(&frugal, "search_available_tools", &query).await;
+        output.contains("desk(").then_some(())
     })
     .await;
     let log = desk.gateway.log();
@@ -159,7 +159,7 @@ async fn a_file_is_found_and_called_seconds_later_and_a_bad_one_harms_no_other()
 }
 
 #[tokio::test]
-async fn each_tenant_calls_with_its_own_credential_and_one_without_is_told_what_to_do() {
+async fn each_tenant_calls_with_its_own_credential_and_one_without_gets_a_remedy() {
     let desk = Desk::new().await;
     desk.drop_file("desk.toml", DESK);
     for tenant in ["acme", "globex"] {
@@ -170,8 +170,8 @@ async fn each_tenant_calls_with_its_own_credential_and_one_without_is_told_what_
         let key = desk.home.key(tenant).await;
         let client = desk.client("/mcp/all", Some(&key)).await;
         client.knows("desk").await;
-        let told = text(&client, "desk", &search).await;
-        assert!(!told.contains("token-of"), "{told}");
+        let output = text(&client, "desk", &search).await;
+        assert!(!output.contains("token-of"), "{output}");
     }
     assert_eq!(
         desk.tokens_seen(),
@@ -179,9 +179,9 @@ async fn each_tenant_calls_with_its_own_credential_and_one_without_is_told_what_
     );
     let key = desk.home.key("third").await;
     let client = desk.client("/mcp/all", Some(&key)).await;
-    let told = text(&client, "desk", &search).await;
-    assert!(told.starts_with("CONFIG_MISSING"), "{told}");
-    assert!(told.contains("kitbag secret set desk token"), "{told}");
+    let output = text(&client, "desk", &search).await;
+    assert!(output.starts_with("CONFIG_MISSING"), "{output}");
+    assert!(output.contains("kitbag secret set desk token"), "{output}");
 }
 
 #[tokio::test]
@@ -201,8 +201,8 @@ async fn an_argument_that_the_file_does_not_name_is_refused_on_every_route() {
     ] {
         let client = desk.client(path, None).await;
         let reply = client.call(tool, arguments).await;
-        let told = format!("{reply:?}");
-        assert!(told.contains("tenant"), "{path} {tool}: {told}");
+        let output = format!("{reply:?}");
+        assert!(output.contains("tenant"), "{path} {tool}: {output}");
     }
     assert!(desk.api.requests().is_empty());
 }

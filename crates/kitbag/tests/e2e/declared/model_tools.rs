@@ -91,8 +91,8 @@ impl ModelWorld {
         fs::write(home.path("own.toml"), OWN_DATA).unwrap();
         for (tenant, name, fields) in credentials {
             let words = ["secret", "set", name, "--tenant", tenant];
-            let told = home.kitbag(&[&words, *fields].concat()).await;
-            assert_eq!(told.code, Some(0), "{told:?}");
+            let output = home.kitbag(&[&words, *fields].concat()).await;
+            assert_eq!(output.code, Some(0), "{output:?}");
         }
         let gateway = home.serve().await;
         Self {
@@ -109,11 +109,11 @@ impl ModelWorld {
     /// Waits until this many calls of `ai_invoke` are audited, and returns the rows of all calls.
     async fn rows_of_calls(&self, count: usize) -> Vec<Value> {
         until("all calls are on record", async || {
-            let told = self
+            let output = self
                 .home
                 .kitbag(&["audit", "--json", "--event", "call"])
                 .await;
-            let lines = told.stdout.lines();
+            let lines = output.stdout.lines();
             let rows: Vec<Value> = lines.map(|it| serde_json::from_str(it).unwrap()).collect();
             (outcomes(&rows, "ai_invoke").len() == count).then_some(rows)
         })
@@ -232,8 +232,8 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
     }
     assert!(world.house.take_seen().is_empty());
 
-    let told = world.home.kitbag(&["secret", "test", "groq"]).await;
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let output = world.home.kitbag(&["secret", "test", "groq"]).await;
+    assert_eq!(output.code, Some(0), "{output:?}");
     assert_eq!(world.house.take_seen()[0].line, "GET /groq/models");
 }
 
@@ -321,7 +321,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
 }
 
 #[tokio::test]
-async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last() {
+async fn a_call_is_audited_with_its_price_and_a_failing_model_is_tried_last() {
     let world = ModelWorld::with(&[
         ("local", "anthropic", &["key=a-key"]),
         ("local", "gemini", &["key=g-key"]),
@@ -354,15 +354,15 @@ async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last
         );
     }
 
-    let told = world.home.kitbag(&["learned", "priors", "run"]).await;
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let output = world.home.kitbag(&["learned", "priors", "run"]).await;
+    assert_eq!(output.code, Some(0), "{output:?}");
     for name in ["ai_invoke", "catalog__ai_invoke"] {
-        let told = world
+        let output = world
             .home
             .kitbag(&["learned", "priors", "show", name, "--json"])
             .await;
         let shown: Value =
-            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+            serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
         let row = &shown["tools"][0];
         assert_eq!(row["tool_name"], "ai_invoke");
         assert_eq!(
@@ -370,10 +370,10 @@ async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last
             "only one call had a price"
         );
     }
-    let told = world.home.kitbag(&["index", "show", "ai_invoke"]).await;
+    let output = world.home.kitbag(&["index", "show", "ai_invoke"]).await;
     assert!(
-        told.stdout.contains("\"estimated_cost_usd\": 0.0045"),
-        "{told:?}"
+        output.stdout.contains("\"estimated_cost_usd\": 0.0045"),
+        "{output:?}"
     );
     let about = until("the gateway has taken the figures over", async || {
         world.house.take_seen();

@@ -74,7 +74,10 @@ async fn an_argument_that_our_own_tools_do_not_name_is_refused_on_every_route() 
     all.knows("agents__lookup_capability").await;
     for (path, tool, arguments) in routes {
         let client = gateway.visitor(path, Era::Modern).connect().await;
-        let told = format!("{:?}", client.call(tool, &arguments).await);
-        assert!(told.contains(UNKNOWN), "{path} {tool} {arguments}: {told}");
+        let output = format!("{:?}", client.call(tool, &arguments).await);
+        assert!(
+            output.contains(UNKNOWN),
+            "{path} {tool} {arguments}: {output}"
+        );
     }
 }

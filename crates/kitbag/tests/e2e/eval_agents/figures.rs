@@ -72,9 +72,9 @@ fn home_with_categories() -> std::sync::Arc<Home> {
 
 #[tokio::test]
 async fn figures_say_of_how_many_and_how_sure() {
-    let told = run_eval(&home_with_categories(), &["--json"]).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let report = report(&told);
+    let output = run_eval(&home_with_categories(), &["--json"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let report = report(&output);
     let poor = &report["models"][1];
     let rate = &poor["argument_accuracy"];
     assert_eq!(share(rate), (5, 10, 0.5));
@@ -133,7 +133,7 @@ async fn two_models_are_compared_prompt_by_prompt() {
     });
     assert_eq!(without_rounding(comparison), expected);
 
-    let told = run_eval(&home, &["--html", "exam.html"]).await.stdout;
+    let output = run_eval(&home, &["--html", "exam.html"]).await.stdout;
     for part in [
         "CATEGORY",
         "easy",
@@ -142,7 +142,7 @@ async fn two_models_are_compared_prompt_by_prompt() {
         "c, d, e",
         "3 prompts at least this unevenly in 25.0 %",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(output.contains(part), "{part}: {output}");
     }
     let page = fs::read_to_string(home.path("exam.html")).unwrap();
     for part in [

@@ -75,8 +75,8 @@ async fn run_eval(home: &Home, model: &str, words: &[&str]) -> CommandOutcome {
     .await
 }
 
-fn report(told: &CommandOutcome) -> Value {
-    serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("no report: {}", told.stderr))
+fn report(output: &CommandOutcome) -> Value {
+    serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("no report: {}", output.stderr))
 }
 
 /// Count, total and share of a rate.
@@ -91,8 +91,8 @@ fn share(rate: &Value) -> (u64, u64, f64) {
 }
 
 /// The only model's share of right arguments.
-fn right_arguments(told: &CommandOutcome) -> f64 {
-    share(&report(told)["models"][0]["argument_accuracy"]).2
+fn right_arguments(output: &CommandOutcome) -> f64 {
+    share(&report(output)["models"][0]["argument_accuracy"]).2
 }
 
 fn call(tool: &str, arguments: Value) -> ModelReply {
@@ -160,9 +160,9 @@ async fn check_figures(model: &Model, endpoint: &str) {
         "exam.html",
         "--json",
     ];
-    let told = run_eval(&home, endpoint, &words).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let report = report(&told);
+    let output = run_eval(&home, endpoint, &words).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let report = report(&output);
     let figures = &report["models"][0];
     assert_eq!(figures["model"], endpoint);
     assert_eq!(
@@ -250,14 +250,14 @@ async fn a_busy_or_failing_model_is_asked_again() {
     })
     .await;
     let home = home(&["limited", "failing"]);
-    let told = run_eval(
+    let output = run_eval(
         &home,
         &format!("{}#m", model.url),
         &["--json", "--concurrency", "1"],
     )
     .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    assert_eq!(right_arguments(&told), 1.0);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert_eq!(right_arguments(&output), 1.0);
     let asked = model.requests();
     assert_eq!(asked.len(), 5);
     assert!(
@@ -278,11 +278,11 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
     let home = home(&["slow", "odd", "down", "fine"]);
     let words = ["--json", "--timeout", "1", "--retries", "0"];
     let endpoint = format!("{}#m", model.url);
-    let told = home
+    let output = home
         .kitbag(&[&EVAL[..], &WITH_KEY, &["--model", &endpoint], &words].concat())
         .await;
-    assert_eq!(told.code, Some(1));
-    let figures = &report(&told)["models"][0];
+    assert_eq!(output.code, Some(1));
+    let figures = &report(&output)["models"][0];
     assert_eq!(
         (&figures["answered"], share(&figures["argument_accuracy"])),
         (&json!(1), (1, 1, 1.0))
@@ -295,11 +295,11 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
         .collect();
     assert_eq!(missing.len(), 3, "{missing:?}");
     for part in ["did not answer within 1s", "no answer", "502"] {
-        assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
+        assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
     }
 
     model.set_script(|_| ModelReply::Nothing);
-    let told = home
+    let output = home
         .kitbag(
             &[
                 &EVAL[..],
@@ -310,7 +310,7 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
             .concat(),
         )
         .await;
-    let figures = &report(&told)["models"][0];
+    let figures = &report(&output)["models"][0];
     for figure in [
         "invocation_accuracy",
         "argument_accuracy",
@@ -332,15 +332,15 @@ async fn a_model_that_takes_no_key_or_no_request_is_asked_no_more() {
         let model = Model::start(move |_| ModelReply::Status(status)).await;
         let prompts: Vec<String> = (0..20).map(|it| format!("p{it}")).collect();
         let home = home(&prompts.iter().map(String::as_str).collect::<Vec<_>>());
-        let told = run_eval(&home, &format!("{}#m", model.url), &["--concurrency", "2"]).await;
-        assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""));
+        let output = run_eval(&home, &format!("{}#m", model.url), &["--concurrency", "2"]).await;
+        assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""));
         assert!(
-            told.stderr.contains(told_of) && told.stderr.contains("try: "),
+            output.stderr.contains(told_of) && output.stderr.contains("try: "),
             "{}",
-            told.stderr
+            output.stderr
         );
         assert!(model.requests().len() <= 3, "{}", model.requests().len());
-        assert!(!told.stderr.contains(KEY), "{}", told.stderr);
+        assert!(!output.stderr.contains(KEY), "{}", output.stderr);
     }
 }
 
@@ -386,20 +386,20 @@ async fn a_killed_run_goes_on_where_it_was() {
     .unwrap();
 
     model.set_script(obey);
-    let told = home.kitbag(&[&words[..], &["--json"]].concat()).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    assert_eq!(report(&told)["models"][0]["answered"], 6);
+    let output = home.kitbag(&[&words[..], &["--json"]].concat()).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert_eq!(report(&output)["models"][0]["answered"], 6);
     assert_eq!(
         model.requests().len(),
         4 + 3,
         "what was answered is not asked again"
     );
-    let told = home
+    let output = home
         .kitbag(&[&words[..], &["--json", "--runs", "2"]].concat())
         .await;
     assert_eq!(
         (
-            report(&told)["models"][0]["answered"].clone(),
+            report(&output)["models"][0]["answered"].clone(),
             model.requests().len()
         ),
         (json!(12), 7 + 6)
@@ -430,7 +430,7 @@ async fn the_key_is_sent_and_appears_nowhere() {
         "--log",
         "trace",
     ];
-    let mut told = vec![
+    let mut output = vec![
         run_eval(&home, &endpoint, &words).await,
         run_eval(&home, &endpoint, &["--json"]).await,
     ];
@@ -441,9 +441,9 @@ async fn the_key_is_sent_and_appears_nowhere() {
             .all(|it| it.headers["x-api-key"] == KEY)
     );
     model.set_script(|_| ModelReply::Status(400));
-    told.push(run_eval(&home, &endpoint, &[]).await);
-    assert!(told[2].stderr.contains("no, ***"), "{}", told[2].stderr);
-    let mut texts: Vec<String> = told
+    output.push(run_eval(&home, &endpoint, &[]).await);
+    assert!(output[2].stderr.contains("no, ***"), "{}", output[2].stderr);
+    let mut texts: Vec<String> = output
         .into_iter()
         .flat_map(|it| [it.stdout, it.stderr])
         .collect();
@@ -454,10 +454,10 @@ async fn the_key_is_sent_and_appears_nowhere() {
 
     let model = Model::start(obey).await;
     home.export("OPENAI_API_KEY", KEY);
-    let told = home
+    let output = home
         .kitbag(&[&EVAL[..], &["--model", &format!("openai:{}#m", model.url)]].concat())
         .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(
         model
             .requests()
@@ -473,13 +473,13 @@ async fn the_page_needs_nothing_else_and_runs_nothing() {
     let model =
         Model::start(|_| call("environment", json!({ "x": "<img src=//evil.example>" }))).await;
     let home = home(&[prompt]);
-    let told = run_eval(
+    let output = run_eval(
         &home,
         &format!("{}#<b>m</b>", model.url),
         &["--html", "exam.html"],
     )
     .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     let page = fs::read_to_string(home.path("exam.html")).unwrap();
     for part in [
         "<svg",

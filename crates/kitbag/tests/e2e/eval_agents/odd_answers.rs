@@ -8,9 +8,9 @@ use crate::harness::model::{Model, ModelReply, ModelRequest};
 /// Runs one prompt, `p`, with this answer in OpenAI's format, and returns the only record.
 async fn record(answer: impl Fn(&ModelRequest) -> ModelReply + Send + Sync + 'static) -> Value {
     let model = Model::start(answer).await;
-    let told = run_eval(&home(&["p"]), &format!("{}#m", model.url), &["--json"]).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    report(&told)["models"][0]["records"][0].clone()
+    let output = run_eval(&home(&["p"]), &format!("{}#m", model.url), &["--json"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    report(&output)["models"][0]["records"][0].clone()
 }
 
 #[track_caller]
@@ -53,19 +53,19 @@ fn echo(message: &str) -> (&str, Value) {
 }
 
 #[tokio::test]
-async fn of_several_calls_beside_words_the_first_counts() {
+async fn of_several_calls_next_to_text_the_first_counts() {
     let several = |_: &ModelRequest| {
         openai_calls(
             &[echo("p"), echo("q"), ("sing", "{}".into())],
             &json!("Let me see."),
         )
     };
-    let told = record(several).await;
-    check(&told, "right", "");
+    let output = record(several).await;
+    check(&output, "right", "");
     assert_eq!(
-        (&told["also"], told.get("words")),
+        (&output["also"], output.get("words")),
         (&json!(2), None),
-        "{told}"
+        "{output}"
     );
 }
 
@@ -85,15 +85,18 @@ async fn after_a_failed_call_every_call_of_the_answer_gets_a_result() {
             obey(asked)
         }
     };
-    let told = record(failing).await;
+    let output = record(failing).await;
     assert_eq!(
-        (&told["calls"][0]["outcome"], &told["calls"][1]["outcome"]),
+        (
+            &output["calls"][0]["outcome"],
+            &output["calls"][1]["outcome"]
+        ),
         (&json!("wrong_tool"), &json!("right"))
     );
 }
 
 #[tokio::test]
-async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
+async fn refusals_and_truncated_answers_are_distinguished_from_text() {
     let model = Model::start(|asked| {
         let is_anthropic = asked.uri.path().ends_with("messages");
         match (asked.prompt.as_str(), is_anthropic) {
@@ -116,8 +119,8 @@ async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
     .await;
     for format in ["", "anthropic:"] {
         let home = home(&["refused", "long", "talk"]);
-        let told = run_eval(&home, &format!("{format}{}#m", model.url), &["--json"]).await;
-        let figures = &report(&told)["models"][0];
+        let output = run_eval(&home, &format!("{format}{}#m", model.url), &["--json"]).await;
+        let figures = &report(&output)["models"][0];
         assert_eq!(
             (&figures["refused"], &figures["cut_off"]),
             (&json!(1), &json!(1))
@@ -133,10 +136,11 @@ async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
             ["First of all,", "It says hi."]
         );
         assert!(
-            told.stderr
+            output
+                .stderr
                 .contains("1 answer truncated at the token limit; raise it"),
             "{}",
-            told.stderr
+            output.stderr
         );
     }
 }
@@ -158,10 +162,10 @@ async fn a_call_cut_off_can_be_made_again() {
             obey(asked)
         }
     };
-    let told = record(cut).await;
-    check(&told, "malformed", "");
+    let output = record(cut).await;
+    check(&output, "malformed", "");
     assert_eq!(
-        (&told["stop"], &told["calls"][1]["outcome"]),
+        (&output["stop"], &output["calls"][1]["outcome"]),
         (&json!("length"), &json!("right"))
     );
 }
@@ -191,7 +195,7 @@ async fn arguments_come_as_text_as_an_object_with_nulls_and_with_wrong_types() {
 
 #[tokio::test]
 async fn a_name_with_a_prefix_is_no_tool_but_can_be_put_right() {
-    let told = record(|asked| match &asked.error {
+    let output = record(|asked| match &asked.error {
         None => call("functions.echo", json!({ "message": "p" })),
         Some(error) => {
             assert_eq!(
@@ -202,16 +206,16 @@ async fn a_name_with_a_prefix_is_no_tool_but_can_be_put_right() {
         }
     })
     .await;
-    check(&told, "unknown_tool", "");
-    assert_eq!(told["calls"][1]["outcome"], "right");
+    check(&output, "unknown_tool", "");
+    assert_eq!(output["calls"][1]["outcome"], "right");
 }
 
 #[tokio::test]
 async fn without_usage_there_is_no_cost() {
     let model = Model::start(|_| openai_calls(&[echo("p")], &Value::Null)).await;
     let words = ["--json", "--price-in", "3", "--price-out", "15"];
-    let told = run_eval(&home(&["p"]), &format!("{}#m", model.url), &words).await;
-    let figures = &report(&told)["models"][0];
+    let output = run_eval(&home(&["p"]), &format!("{}#m", model.url), &words).await;
+    let figures = &report(&output)["models"][0];
     assert_eq!(
         (&figures["usage"], &figures["cost_usd"]),
         (&Value::Null, &Value::Null)
@@ -229,8 +233,8 @@ async fn a_time_to_come_back_may_be_a_date() {
         _ => obey(asked),
     })
     .await;
-    let told = run_eval(&home(&["p"]), &format!("{}#m", model.url), &["--json"]).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let output = run_eval(&home(&["p"]), &format!("{}#m", model.url), &["--json"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     let asked = model.requests();
     let waited = asked[1].at.duration_since(asked[0].at).as_millis();
     // HTTP dates have whole seconds; without the date, it would have waited just one second.
@@ -249,14 +253,14 @@ async fn an_error_inside_an_answer_is_an_error() {
         _ => obey(asked),
     })
     .await;
-    let told = run_eval(
+    let output = run_eval(
         &home(&["busy", "broken"]),
         &format!("{}#m", model.url),
         &["--json"],
     )
     .await;
-    let figures = &report(&told)["models"][0];
-    assert_eq!((told.code, &figures["answered"]), (Some(1), &json!(1)));
+    let figures = &report(&output)["models"][0];
+    assert_eq!((output.code, &figures["answered"]), (Some(1), &json!(1)));
     let why = figures["unanswered"][0]["why"].as_str().unwrap();
     assert!(
         why.ends_with("answered 422 Unprocessable Entity: the provider is gone"),
@@ -272,26 +276,27 @@ async fn a_prompt_that_is_refused_is_not_the_end_of_the_others() {
         _ => obey(asked),
     })
     .await;
-    let told = run_eval(
+    let output = run_eval(
         &home(&["filtered", "failing", "fine"]),
         &format!("{}#m", model.url),
         &["--json"],
     )
     .await;
-    let figures = &report(&told)["models"][0];
+    let figures = &report(&output)["models"][0];
     assert_eq!(
-        (told.code, &figures["answered"]),
+        (output.code, &figures["answered"]),
         (Some(1), &json!(2)),
         "{}",
-        told.stderr
+        output.stderr
     );
     assert_eq!(figures["unanswered"][0]["prompt"], "filtered");
     assert_eq!(share(&figures["retry_rate"]), (0, 2, 0.0));
     assert!(
-        told.stderr
+        output
+            .stderr
             .contains("1 error of calls could not be sent to it"),
         "{}",
-        told.stderr
+        output.stderr
     );
 }
 
@@ -321,24 +326,24 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
         "--param",
         "reasoning_effort=low",
     ];
-    let told = run_eval(
+    let output = run_eval(
         &home,
         &endpoint,
         &[&words[..], &["--resume", "done.jsonl"]].concat(),
     )
     .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     let wanted = json!({ "max_completion_tokens": 2000, "reasoning_effort": "low" });
-    assert_eq!(report(&told)["parameters"], wanted);
+    assert_eq!(report(&output)["parameters"], wanted);
     let sent = model.requests()[0].body.clone();
     assert_eq!(
         (&sent["max_completion_tokens"], &sent["reasoning_effort"]),
         (&json!(2000), &json!("low"))
     );
 
-    let told = run_eval(&home, &endpoint, &["--resume", "done.jsonl"]).await;
+    let output = run_eval(&home, &endpoint, &["--resume", "done.jsonl"]).await;
     assert_eq!(
-        (told.code, model.requests().len()),
+        (output.code, model.requests().len()),
         (Some(0), 2),
         "another request is another question"
     );
@@ -356,7 +361,7 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
         (&sent["tool_choice"], &sent["max_tokens"]),
         (&json!({ "type": "any" }), &json!(100))
     );
-    let told = home
+    let output = home
         .kitbag(
             &[
                 &EVAL[..],
@@ -368,8 +373,8 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
         )
         .await;
     assert!(
-        told.stderr.contains("`model` is set by Kitbag"),
+        output.stderr.contains("`model` is set by Kitbag"),
         "{}",
-        told.stderr
+        output.stderr
     );
 }

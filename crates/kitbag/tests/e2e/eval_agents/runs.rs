@@ -7,37 +7,37 @@ async fn requests_keep_to_the_pace_and_to_so_many_at_once() {
     let model = Model::answering_together(3, obey).await;
     let home = home(&["a", "b", "c", "d", "e", "f"]);
     let endpoint = format!("{}#m", model.url);
-    let told = run_eval(&home, &endpoint, &["--concurrency", "3"]).await;
+    let output = run_eval(&home, &endpoint, &["--concurrency", "3"]).await;
     assert_eq!(
-        (told.code, model.requests().len()),
+        (output.code, model.requests().len()),
         (Some(0), 6),
         "{}",
-        told.stderr
+        output.stderr
     );
 
     let model = Model::start(obey).await;
-    let told = run_eval(
+    let output = run_eval(
         &home,
         &format!("{}#m", model.url),
         &["--concurrency", "6", "--rpm", "600"],
     )
     .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     let asked = model.requests();
     let took = asked[5].at.duration_since(asked[0].at).as_millis();
     assert!(took >= 400, "six requests at ten a second took {took} ms");
 }
 
 #[tokio::test]
-async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
+async fn without_a_model_nothing_is_measured_and_the_remedy_is_printed() {
     let home = home(&["p0"]);
     let fails = async |words: &[&str], parts: &[&str]| {
-        let told = home
+        let output = home
             .kitbag(&[&["eval", "agents", "--suite", "suite.json"], words].concat())
             .await;
-        assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""));
+        assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""));
         for part in parts {
-            assert!(told.stderr.contains(part), "{part}: {}", told.stderr);
+            assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
         }
     };
     fails(
@@ -112,15 +112,15 @@ async fn without_a_model_nothing_is_measured_and_what_is_missing_is_told() {
 async fn a_dry_run_asks_no_model_and_tries_the_suite_on_the_server() {
     let model = Model::start(obey).await;
     let home = home(&["p0", "p1"]);
-    let told = run_eval(
+    let output = run_eval(
         &home,
         &format!("{}#m", model.url),
         &["--dry-run", "--runs", "3", "--json"],
     )
     .await;
-    let plan = report(&told);
+    let plan = report(&output);
     assert_eq!(
-        (told.code, model.requests().len()),
+        (output.code, model.requests().len()),
         (Some(1), 0),
         "an odd scenario is a flaw"
     );
@@ -187,9 +187,9 @@ async fn any_program_or_all_servers_can_be_examined() {
     ]
     .concat();
     for words in [vec!["--all"], command] {
-        let told = home.kitbag(&[&base[..], &words].concat()).await;
-        assert_eq!(told.code, Some(0), "{}", told.stderr);
-        assert_eq!(right_arguments(&told), 1.0, "{words:?}");
+        let output = home.kitbag(&[&base[..], &words].concat()).await;
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        assert_eq!(right_arguments(&output), 1.0, "{words:?}");
     }
 }
 
@@ -216,11 +216,11 @@ async fn a_model_that_calls_as_expected_passes_the_benchmark_for_less_than_half_
     let one_agent = root.join("agents/claude-code/capabilities/current.json");
     let (suite, one_agent) = (suite.to_str().unwrap(), one_agent.to_str().unwrap());
     let exam = ["eval", "agents", "--json", "--suite", suite];
-    let told = home
+    let output = home
         .kitbag(&[&exam[..], &["--model", &endpoint, "--baseline", one_agent]].concat())
         .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let report = report(&told);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let report = report(&output);
     let figures = &report["models"][0];
     assert_eq!(share(&figures["argument_accuracy"]), (50, 50, 1.0));
     assert_eq!(share(&figures["retry_rate"]), (0, 50, 0.0));
@@ -233,8 +233,8 @@ async fn a_model_that_calls_as_expected_passes_the_benchmark_for_less_than_half_
         report["scenarios"]
     );
 
-    let told = home.kitbag(&[&exam[..], &["--dry-run"]].concat()).await;
-    let words = &self::report(&told)["rehearsal"]["paraphrases"];
+    let output = home.kitbag(&[&exam[..], &["--dry-run"]].concat()).await;
+    let words = &self::report(&output)["rehearsal"]["paraphrases"];
     let [right, total] = ["right", "total"].map(|key| words[key].as_f64().unwrap());
     assert!(total == 150.0 && right / total >= 0.98, "{words}");
 }
@@ -243,8 +243,8 @@ async fn a_model_that_calls_as_expected_passes_the_benchmark_for_less_than_half_
 async fn what_models_call_in_an_exam_does_not_count_as_use() {
     let model = Model::start(obey).await;
     let home = home(&["one", "two"]);
-    let told = run_eval(&home, &format!("{}#any", model.url), &["--json"]).await;
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let output = run_eval(&home, &format!("{}#any", model.url), &["--json"]).await;
+    assert_eq!(output.code, Some(0), "{output:?}");
     let store = kitbag_store::Store::open(home.store_address())
         .await
         .unwrap();

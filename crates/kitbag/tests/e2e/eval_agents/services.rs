@@ -17,14 +17,14 @@ async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
         "--key-header",
         "api-key",
     ];
-    let told = home
+    let output = home
         .kitbag(&[&EVAL[..], &["--json"], &words].concat())
         .await;
     assert_eq!(
-        (told.code, right_arguments(&told)),
+        (output.code, right_arguments(&output)),
         (Some(0), 1.0),
         "{}",
-        told.stderr
+        output.stderr
     );
     let ModelRequest { uri, headers, .. } = model.requests()[0].clone();
     assert_eq!(
@@ -35,7 +35,7 @@ async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
         (&headers["api-key"], headers.get("authorization")),
         (&KEY.parse().unwrap(), None)
     );
-    assert_eq!(report(&told)["models"][0]["short"], "mine");
+    assert_eq!(report(&output)["models"][0]["short"], "mine");
 }
 
 #[tokio::test]
@@ -55,10 +55,10 @@ async fn every_host_gets_its_own_key() {
         "--key-env",
         "localhost=OTHER_KEY",
     ];
-    let told = home
+    let output = home
         .kitbag(&[&EVAL[..], &["--json"], &words].concat())
         .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     let key = |model: &Model| {
         model.requests()[0].headers["authorization"]
             .to_str()
@@ -70,7 +70,7 @@ async fn every_host_gets_its_own_key() {
         [format!("Bearer {KEY}"), "Bearer sk-another-one".to_owned()]
     );
     assert_eq!(
-        report(&told)["models"][1]["short"],
+        report(&output)["models"][1]["short"],
         two,
         "two models of one name are told apart by their place"
     );
@@ -89,13 +89,13 @@ async fn other_headers_are_sent_to_models_at_a_url_and_never_shown() {
         "--log",
         "trace",
     ];
-    let told = home
+    let output = home
         .kitbag(&[&EVAL[..], &["--json"], &words].concat())
         .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(model.requests()[0].headers["x-project"], "secret-project");
     assert!(
-        ![told.stdout, told.stderr]
+        ![output.stdout, output.stderr]
             .iter()
             .any(|text| text.contains("secret-project"))
     );
@@ -105,11 +105,11 @@ async fn other_headers_are_sent_to_models_at_a_url_and_never_shown() {
 async fn what_fits_no_model_is_refused_before_anything_is_sent() {
     let home = home(&["p"]);
     let fails = async |words: &[&str], part: &str| {
-        let told = home.kitbag(&[&EVAL[..], &["--json"], words].concat()).await;
+        let output = home.kitbag(&[&EVAL[..], &["--json"], words].concat()).await;
         assert!(
-            told.code != Some(0) && told.stderr.contains(part),
+            output.code != Some(0) && output.stderr.contains(part),
             "{part}: {}",
-            told.stderr
+            output.stderr
         );
     };
     let here = ["--model", "http://127.0.0.1:1/v1#m"];

@@ -50,8 +50,8 @@ pub(super) fn find(asked: &ModelRequest) -> ModelReply {
     }
 }
 
-pub(super) fn only_record(told: &CommandOutcome) -> Value {
-    report(told)["models"][0]["records"][0].clone()
+pub(super) fn only_record(output: &CommandOutcome) -> Value {
+    report(output)["models"][0]["records"][0].clone()
 }
 
 pub(super) fn outcomes(record: &Value) -> Vec<&str> {
@@ -77,9 +77,9 @@ async fn a_model_that_searches_and_then_calls_is_judged_by_the_call_in_both_form
             ],
         ]
         .concat();
-        let told = run_eval(&home, &endpoint, &words).await;
-        assert_eq!(told.code, Some(0), "{}", told.stderr);
-        let report = report(&told);
+        let output = run_eval(&home, &endpoint, &words).await;
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let report = report(&output);
         assert_eq!(
             report["surfaces"],
             json!([{ "surface": "search", "tools": 4, "max_turns": 6 }])
@@ -157,7 +157,7 @@ fn check_tokens(figures: &Value) {
 }
 
 #[tokio::test]
-async fn a_model_is_shown_the_tools_and_told_the_findings_of_a_real_gateway() {
+async fn a_model_sees_the_tools_and_results_of_a_real_gateway() {
     let model = Model::start(find).await;
     let home = home(&["p"]);
     run_eval(&home, &format!("anthropic:{}#m", model.url), &SEARCH).await;
@@ -177,7 +177,7 @@ async fn a_model_is_shown_the_tools_and_told_the_findings_of_a_real_gateway() {
         assert_eq!(listed["inputSchema"], shown["input_schema"]);
     }
     // A gateway that has just started may not have all its vectors yet.
-    let told = json!(model.requests()[1].results[0]);
+    let output = json!(model.requests()[1].results[0]);
     until("the gateway finds the same", async || {
         let found = client
             .call(
@@ -185,7 +185,7 @@ async fn a_model_is_shown_the_tools_and_told_the_findings_of_a_real_gateway() {
                 &json!({ "query": "echo a message" }),
             )
             .await;
-        (found.result()["content"][0]["text"] == told).then_some(())
+        (found.result()["content"][0]["text"] == output).then_some(())
     })
     .await;
 }
@@ -198,9 +198,9 @@ async fn what_was_answered_on_one_surface_does_not_count_for_another() {
     let asks = async |surfaces: &[&str]| {
         let before = model.requests().len();
         let words = [&["--resume", "done.jsonl", "--json"], surfaces].concat();
-        let told = run_eval(&home, &endpoint, &words).await;
-        assert_eq!(told.code, Some(0), "{}", told.stderr);
-        let models = report(&told)["models"].as_array().unwrap().clone();
+        let output = run_eval(&home, &endpoint, &words).await;
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let models = report(&output)["models"].as_array().unwrap().clone();
         assert!(
             models
                 .iter()
@@ -236,14 +236,14 @@ async fn surfaces_are_compared_prompt_by_prompt_and_model_by_model() {
     let home = home(&["a", "b", "c", "d"]);
     let [good, poor] = ["good", "poor"].map(|name| format!("{}#{name}", model.url));
     let words = ["--model", &poor, "--surface", "all", "--surface", "search"];
-    let told = run_eval(
+    let output = run_eval(
         &home,
         &good,
         &[&words[..], &["--json", "--html", "exam.html"]].concat(),
     )
     .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let report = report(&told);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let report = report(&output);
     let names: Vec<_> = report["models"]
         .as_array()
         .unwrap()
@@ -320,8 +320,8 @@ async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone
         .kitbag(&["index", "show", "other__echo", "--json"])
         .await;
     assert_eq!(entry.code, Some(0), "{}", entry.stderr);
-    let told = run_eval(&home, &format!("{}#m", model.url), &SEARCH).await;
-    assert_eq!(outcomes(&only_record(&told)), ["right"]);
+    let output = run_eval(&home, &format!("{}#m", model.url), &SEARCH).await;
+    assert_eq!(outcomes(&only_record(&output)), ["right"]);
     assert!(
         !model.requests()[1].results[0].contains("other__"),
         "only the server of the exam is searched"
@@ -359,13 +359,13 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
     let home = home(&["p0", "p1"]);
     let model = "http://127.0.0.1:1/v1#m";
     let fails = async |words: &[&str], part: &str| {
-        let told = run_eval(&home, model, words).await;
+        let output = run_eval(&home, model, words).await;
         assert!(
-            told.code != Some(0) && told.stderr.contains(part),
+            output.code != Some(0) && output.stderr.contains(part),
             "{part}: {}",
-            told.stderr
+            output.stderr
         );
-        assert!(!told.stderr.contains(KEY));
+        assert!(!output.stderr.contains(KEY));
     };
     fails(
         &["--surface", "everything"],
@@ -389,7 +389,7 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
     )
     .await;
 
-    let told = run_eval(
+    let output = run_eval(
         &home,
         model,
         &[
@@ -402,7 +402,7 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
         ],
     )
     .await;
-    let planned = report(&told)["models"].clone();
+    let planned = report(&output)["models"].clone();
     let of = |number: usize| {
         ["surface", "requests", "most_requests"].map(|key| planned[number][key].clone())
     };

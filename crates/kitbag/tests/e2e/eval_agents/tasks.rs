@@ -64,9 +64,9 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
         "--model",
         &models[2],
     ];
-    let told = home.kitbag(&[&EVAL[..], &words].concat()).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let report = report(&told);
+    let output = home.kitbag(&[&EVAL[..], &words].concat()).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let report = report(&output);
     let models = report["models"].as_array().unwrap();
     let made: Vec<Vec<&str>> = models.iter().map(steps).collect();
     let done: Vec<u64> = models
@@ -83,9 +83,9 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
             vec!["run_code", "run_code"],
             vec!["bed__big"],
         ],
-        "{told:?}"
+        "{output:?}"
     );
-    assert_eq!(done[..4], [1, 1, 1, 1], "{told:?}");
+    assert_eq!(done[..4], [1, 1, 1, 1], "{output:?}");
     // The lazy script never searches, and passes the request on where only programs can run.
     assert_eq!(made[4], Vec::<&str>::new());
     assert_eq!((done[4], made[7].as_slice()), (0, &["bed__big"][..]));
@@ -123,7 +123,7 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
+async fn a_list_too_long_for_an_endpoint_is_truncated_and_reported() {
     let home = home();
     let model = Model::start(|asked| match asked.results.is_empty() {
         true => call("bed__big", json!({ "bytes": 40 })),
@@ -142,12 +142,15 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
         &endpoint,
     ];
     let priced = ["--price-in", "3", "--price-out", "15"];
-    let told = home
+    let output = home
         .kitbag(&[&EVAL[..], &words, &priced, &["--json"]].concat())
         .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    assert!(told.stderr.contains("it sees the first 3 of"), "{told:?}");
-    let figures = &report(&told)["models"][0];
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("it sees the first 3 of"),
+        "{output:?}"
+    );
+    let figures = &report(&output)["models"][0];
     assert_eq!(figures["cut"]["shown"], 3);
     let shown = model.requests()[0].body["tools"].as_array().unwrap().len();
     assert_eq!(shown, 3);
@@ -161,15 +164,16 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
 }
 
 #[tokio::test]
-async fn without_a_model_the_solutions_are_tried_and_a_task_that_needs_nothing_is_told() {
+async fn a_dry_run_checks_the_solutions_and_reports_a_trivial_task() {
     let home = home();
     let words = ["--concurrency", "1", "--dry-run"];
-    let told = home.kitbag(&[&EVAL[..], &words].concat()).await;
-    assert_eq!(told.code, Some(0), "{told:?}");
+    let output = home.kitbag(&[&EVAL[..], &words].concat()).await;
+    assert_eq!(output.code, Some(0), "{output:?}");
     assert!(
-        told.stdout
+        output
+            .stdout
             .contains("tasks that their solutions do  1 of 1"),
-        "{told:?}"
+        "{output:?}"
     );
 
     let idle = json!({
@@ -185,12 +189,12 @@ async fn without_a_model_the_solutions_are_tried_and_a_task_that_needs_nothing_i
     });
     let suite = json!({ "tasks": [idle, unready] });
     fs::write(home.path("suite.json"), suite.to_string()).unwrap();
-    let told = home.kitbag(&[&EVAL[..], &words].concat()).await;
-    assert_eq!(told.code, Some(1), "{told:?}");
+    let output = home.kitbag(&[&EVAL[..], &words].concat()).await;
+    assert_eq!(output.code, Some(1), "{output:?}");
     for part in [
         "idle: it is done before any call was made",
         "unready: test_error_handling failed",
     ] {
-        assert!(told.stdout.contains(part), "{part}: {told:?}");
+        assert!(output.stdout.contains(part), "{part}: {output:?}");
     }
 }

@@ -14,14 +14,14 @@ async fn record(
     answer: impl Fn(&ModelRequest) -> ModelReply + Send + Sync + 'static,
 ) -> Value {
     let model = Model::start(answer).await;
-    let told = run_eval(
+    let output = run_eval(
         &home(&["p"]),
         &format!("{}#m", model.url),
         &[&SEARCH[..], words].concat(),
     )
     .await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    only_record(&told)
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    only_record(&output)
 }
 
 #[tokio::test]
@@ -35,9 +35,9 @@ async fn giving_up_and_running_out_of_turns_are_two_outcomes() {
     let endpoint = format!("{}#m", model.url);
     for (words, turns) in [(&[][..], 6), (&["--max-turns", "3"][..], 3)] {
         let before = model.requests().len();
-        let told = run_eval(&home, &endpoint, &[&SEARCH[..], words].concat()).await;
-        assert_eq!(told.code, Some(0), "{}", told.stderr);
-        let figures = &report(&told)["models"][0];
+        let output = run_eval(&home, &endpoint, &[&SEARCH[..], words].concat()).await;
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let figures = &report(&output)["models"][0];
         assert_eq!(
             figures["outcomes"].as_array().unwrap()[6..],
             [json!(["no_call", 2]), json!(["out_of_turns", 1])]
@@ -58,10 +58,11 @@ async fn giving_up_and_running_out_of_turns_are_two_outcomes() {
         );
         assert_eq!(model.requests().len() - before, turns + 2 + 1);
         assert!(
-            told.stderr
+            output
+                .stderr
                 .contains("1 answer out of turns; allow more with --max-turns"),
             "{}",
-            told.stderr
+            output.stderr
         );
     }
 }
@@ -73,9 +74,9 @@ async fn after_an_error_a_model_may_look_again_and_call_once_more() {
         1 => search(),
         _ => find(asked),
     };
-    let told = record(&[], again).await;
+    let output = record(&[], again).await;
     assert_eq!(
-        (outcomes(&told), &told["turns"]),
+        (outcomes(&output), &output["turns"]),
         (vec!["wrong_tool", "right"], &json!(3))
     );
 
@@ -92,9 +93,9 @@ async fn after_an_error_a_model_may_look_again_and_call_once_more() {
     );
 
     let hopeless = |_: &ModelRequest| call_api("bed__test_error_handling", &json!({}));
-    let told = record(&[], hopeless).await;
+    let output = record(&[], hopeless).await;
     assert_eq!(
-        (outcomes(&told).len(), &told["turns"]),
+        (outcomes(&output).len(), &output["turns"]),
         (2, &json!(2)),
         "the second call ends it"
     );
@@ -102,17 +103,17 @@ async fn after_an_error_a_model_may_look_again_and_call_once_more() {
 
 #[tokio::test]
 async fn a_call_that_cannot_be_read_is_explained_and_not_judged() {
-    let told = record(&[], |asked| match asked.results.len() {
+    let output = record(&[], |asked| match asked.results.len() {
         0 => ModelReply::Broken("call_api"),
         1 => call("call_api", json!({ "arguments": { "message": "p" } })),
         _ => call_api("bed__echo", &json!({ "message": "p" })),
     })
     .await;
     assert_eq!(
-        (outcomes(&told), &told["turns"]),
+        (outcomes(&output), &output["turns"]),
         (vec!["right"], &json!(3))
     );
-    let failed = |number: usize| &told["looked"][number]["failed"];
+    let failed = |number: usize| &output["looked"][number]["failed"];
     assert_eq!([failed(0), failed(1)], [&json!(true); 2]);
 }
 
@@ -120,10 +121,13 @@ async fn a_call_that_cannot_be_read_is_explained_and_not_judged() {
 async fn of_a_batch_and_of_several_calls_the_first_is_made_and_judged() {
     let echo = |message: &str| json!({ "tool": "bed__echo", "arguments": { "message": message } });
     let batch = json!({ "calls": [echo("p"), echo("q"), { "tool": "bed__environment" }] });
-    let told = record(&[], move |_| call("batch_execute", batch.clone())).await;
-    assert_eq!((outcomes(&told), &told["also"]), (vec!["right"], &json!(2)));
+    let output = record(&[], move |_| call("batch_execute", batch.clone())).await;
+    assert_eq!(
+        (outcomes(&output), &output["also"]),
+        (vec!["right"], &json!(2))
+    );
 
-    let told = record(&[], |_| {
+    let output = record(&[], |_| {
         let call = |id: &str, name: &str, arguments: Value| {
             let function = json!({ "name": name, "arguments": arguments.to_string() });
             json!({ "id": id, "type": "function", "function": function })
@@ -143,8 +147,11 @@ async fn of_a_batch_and_of_several_calls_the_first_is_made_and_judged() {
         )
     })
     .await;
-    assert_eq!((outcomes(&told), &told["also"]), (vec!["right"], &json!(1)));
-    assert_eq!(told["looked"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (outcomes(&output), &output["also"]),
+        (vec!["right"], &json!(1))
+    );
+    assert_eq!(output["looked"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -157,9 +164,9 @@ async fn a_result_too_long_for_a_context_is_judged_by_the_whole_of_it() {
         "[surfaces]\nresult_tokens = 200\n{}",
         Testbed::new("bed").table()
     ));
-    let told = run_eval(&home, &format!("{}#m", model.url), &SEARCH).await;
-    let record = only_record(&told);
-    assert_eq!(outcomes(&record), ["right"], "{}", told.stderr);
+    let output = run_eval(&home, &format!("{}#m", model.url), &SEARCH).await;
+    let record = only_record(&output);
+    assert_eq!(outcomes(&record), ["right"], "{}", output.stderr);
     // The call itself has two thousand tokens; the result would have had as many again.
     let tokens = record["calls"][0]["tokens"].as_u64().unwrap();
     assert!(
@@ -196,13 +203,13 @@ async fn a_request_to_a_provider_is_no_right_call_and_is_not_made() {
         "--model",
         &endpoint,
     ];
-    let told = home.kitbag(&[&words[..], &SEARCH].concat()).await;
-    let record = only_record(&told);
+    let output = home.kitbag(&[&words[..], &SEARCH].concat()).await;
+    let record = only_record(&output);
     assert_eq!(
         (outcomes(&record), model.requests().len()),
         (vec!["wrong_tool"], 1),
         "{}",
-        told.stderr
+        output.stderr
     );
     assert!(api.requests().is_empty(), "{:?}", api.requests());
 }

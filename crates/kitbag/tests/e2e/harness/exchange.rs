@@ -254,7 +254,7 @@ impl Reply {
 
     /// The text of a tool result, successful or failed.
     #[track_caller]
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn tool_text(&self) -> String {
         content(&self.result())
     }
 

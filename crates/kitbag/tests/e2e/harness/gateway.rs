@@ -135,11 +135,11 @@ impl Home {
 
     /// Creates a key for a tenant.
     pub(crate) async fn key(&self, tenant: &str) -> String {
-        let told = self
+        let printed = self
             .kitbag(&["key", "create", "--tenant", tenant, "--json"])
             .await;
         let created: serde_json::Value =
-            serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+            serde_json::from_str(&printed.stdout).unwrap_or_else(|_| panic!("{printed:?}"));
         created["key"].as_str().unwrap().to_owned()
     }
 

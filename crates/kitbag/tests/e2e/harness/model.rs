@@ -172,7 +172,7 @@ fn anthropic_results(messages: &Value) -> Vec<String> {
             .filter(|it| it["type"] == kind);
         blocks.map(|it| it[key].clone()).collect()
     };
-    let mut told = Vec::new();
+    let mut output = Vec::new();
     for pair in messages.as_array().unwrap()[1..].chunks(2) {
         let [said, results] = pair else {
             panic!("an answer without results: {messages}")
@@ -186,14 +186,14 @@ fn anthropic_results(messages: &Value) -> Vec<String> {
             ids(&results["content"], "tool_result", "tool_use_id")
         );
         let results = results["content"].as_array().unwrap().iter();
-        told.extend(results.map(|it| it["content"].as_str().unwrap().to_owned()));
+        output.extend(results.map(|it| it["content"].as_str().unwrap().to_owned()));
     }
-    told
+    output
 }
 
 /// The same for OpenAI.
 fn openai_results(messages: &Value) -> Vec<String> {
-    let (mut told, mut wanted) = (Vec::new(), Vec::new());
+    let (mut output, mut wanted) = (Vec::new(), Vec::new());
     for message in &messages.as_array().unwrap()[1..] {
         if message["role"] == "tool" {
             assert_eq!(
@@ -201,7 +201,7 @@ fn openai_results(messages: &Value) -> Vec<String> {
                 Some(message["tool_call_id"].clone()),
                 "{messages}"
             );
-            told.push(message["content"].as_str().unwrap().to_owned());
+            output.push(message["content"].as_str().unwrap().to_owned());
         } else {
             assert!(wanted.is_empty(), "calls without results: {messages}");
             let calls = message["tool_calls"].as_array().into_iter().flatten();
@@ -210,7 +210,7 @@ fn openai_results(messages: &Value) -> Vec<String> {
         }
     }
     assert!(wanted.is_empty(), "calls without results: {messages}");
-    told
+    output
 }
 
 async fn answer(
@@ -249,9 +249,9 @@ async fn answer(
         ModelReply::Nothing => std::future::pending().await,
         ModelReply::Nonsense => "<html>hello</html>".into_response(),
         ModelReply::Status(status) => {
-            let told =
+            let output =
                 json!({ "error": { "message": format!("no, {}", key.unwrap_or_default()) } });
-            (StatusCode::from_u16(status).unwrap(), told.to_string()).into_response()
+            (StatusCode::from_u16(status).unwrap(), output.to_string()).into_response()
         }
         ModelReply::Busy(status, seconds) => (
             StatusCode::from_u16(status).unwrap(),

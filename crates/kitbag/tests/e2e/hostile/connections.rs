@@ -110,7 +110,7 @@ async fn read_beginning(stream: &mut TcpStream) -> String {
 const ANSWERED_WITHIN: Duration = Duration::from_secs(200);
 
 #[tokio::test]
-async fn who_does_not_read_long_answers_gets_no_more_of_them() {
+async fn clients_that_do_not_read_long_answers_get_no_more_of_them() {
     let (gateway, client) = gateway_with_key().await;
     let greedy_key = gateway.home.key("acme").await;
     let request = large_request(&client, &greedy_key);
@@ -120,8 +120,8 @@ async fn who_does_not_read_long_answers_gets_no_more_of_them() {
         unread.push(send(&gateway, &request).await);
     }
     // A few have their response waiting; all others get a short error that fits the socket buffer.
-    let told = join_all(unread.iter_mut().map(read_beginning)).await;
-    let refused = told.iter().filter(|it| it.contains("are unread")).count();
+    let output = join_all(unread.iter_mut().map(read_beginning)).await;
+    let refused = output.iter().filter(|it| it.contains("are unread")).count();
     assert!((3..=5).contains(&refused), "{refused} of 8 were refused");
     let during = gateway.memory().now_mb;
     assert!(

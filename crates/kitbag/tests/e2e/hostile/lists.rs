@@ -14,7 +14,7 @@ const TOO_LONG: &str = "the list is too long";
 async fn a_million_tools_are_cut_and_the_neighbour_does_not_wait_for_them() {
     let (gateway, client) = beside_a_good_one(&Testbed::new("evil").manner("many-tools")).await;
     watch(&gateway, &client).await;
-    let told = until("it is said that the list was cut", async || {
+    let output = until("it is said that the list was cut", async || {
         gateway
             .log()
             .lines()
@@ -22,7 +22,10 @@ async fn a_million_tools_are_cut_and_the_neighbour_does_not_wait_for_them() {
             .map(str::to_owned)
     })
     .await;
-    assert!(told.contains("WARN") && told.contains("evil"), "{told}");
+    assert!(
+        output.contains("WARN") && output.contains("evil"),
+        "{output}"
+    );
     client.knows_of("evil__tool1").await;
     let names = client.tool_names().await;
     assert_eq!(
@@ -75,12 +78,13 @@ async fn templates(gateway: &Gateway) -> usize {
 }
 
 #[tokio::test]
-async fn what_was_left_out_is_told_to_the_person_who_tests_the_server() {
+async fn servers_test_reports_omitted_entries() {
     let home = Home::new(&Testbed::new("evil").manner("many-templates").table());
-    let told = home.kitbag(&["servers", "test", "evil"]).await;
-    assert!(told.stdout.contains(TOO_LONG), "{told:?}");
-    let told = home.kitbag(&["doctor", "--json"]).await;
-    let report: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let output = home.kitbag(&["servers", "test", "evil"]).await;
+    assert!(output.stdout.contains(TOO_LONG), "{output:?}");
+    let output = home.kitbag(&["doctor", "--json"]).await;
+    let report: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let findings = json!(report["findings"]).to_string();
     assert!(findings.contains(TOO_LONG), "{findings}");
 }

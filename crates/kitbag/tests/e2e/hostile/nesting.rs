@@ -93,13 +93,13 @@ async fn an_answer_nested_without_end_becomes_an_error_that_says_so() {
         let client = gateway.client(era).await;
         client.knows_of("evil__deep").await;
         for levels in [129, 100_000] {
-            let told = client
+            let output = client
                 .call("evil__deep", &json!({ "levels": levels }))
                 .await
                 .tool_error();
             assert!(
-                told.contains("`evil` answered with JSON that is nested deeper than 128"),
-                "{told}"
+                output.contains("`evil` answered with JSON that is nested deeper than 128"),
+                "{output}"
             );
         }
         let passes = client.call("evil__deep", &json!({ "levels": 50 })).await;

@@ -9,9 +9,9 @@ use crate::harness::{Home, Testbed, until};
 
 /// Builds the index; returns the number of embedded texts.
 async fn build(home: &Home) -> usize {
-    let told = home.kitbag(&["index", "build"]).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let last = told
+    let output = home.kitbag(&["index", "build"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let last = output
         .stderr
         .lines()
         .rev()
@@ -20,8 +20,8 @@ async fn build(home: &Home) -> usize {
 }
 
 async fn show_entry(home: &Home, name: &str) -> Value {
-    let told = home.kitbag(&["index", "show", name]).await;
-    serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
+    let output = home.kitbag(&["index", "show", name]).await;
+    serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
 #[tokio::test]
@@ -176,8 +176,8 @@ async fn two_configurations_over_one_store_keep_each_their_own_mirror() {
     std::fs::write(&other, text).unwrap();
     let config = other.to_str().unwrap();
     let check = async |words: &[&str], code: i32| {
-        let told = home.kitbag(words).await;
-        assert_eq!(told.code, Some(code), "{words:?}: {told:?}");
+        let output = home.kitbag(words).await;
+        assert_eq!(output.code, Some(code), "{words:?}: {output:?}");
     };
     check(&["index", "build"], 0).await;
     check(&["--config", config, "index", "build"], 0).await;

@@ -63,14 +63,16 @@ async fn a_service_is_asked_in_batches_with_its_key_which_is_written_nowhere() {
 async fn check(mood: Mood, settings: &str, expected: &str) {
     let service = Embeddings::start(mood).await;
     let listed = shop(&service, settings).await;
-    let told = listed.home.kitbag(&["search", "send mail", "--json"]).await;
-    assert_eq!(names(&told)[0], "shop__send_mail");
+    let output = listed.home.kitbag(&["search", "send mail", "--json"]).await;
+    assert_eq!(names(&output)[0], "shop__send_mail");
     assert!(
-        told.stderr.contains(&expected.replace("URL", &service.url)),
+        output
+            .stderr
+            .contains(&expected.replace("URL", &service.url)),
         "{}",
-        told.stderr
+        output.stderr
     );
-    assert!(!told.stderr.contains(SECRET), "{}", told.stderr);
+    assert!(!output.stderr.contains(SECRET), "{}", output.stderr);
 
     let gateway = listed.home.serve().await;
     gateway.client(crate::harness::Era::Modern).await;
@@ -131,13 +133,13 @@ async fn vectors_of_another_length_than_the_index_has_are_refused_after_a_restar
     let built = listed.home.kitbag(&["index", "build"]).await;
     assert_eq!(built.code, Some(0), "{}", built.stderr);
     service.set_mood(Mood::Fine(32));
-    let told = listed.home.kitbag(&["search", "send mail", "--json"]).await;
-    assert_eq!(names(&told)[0], "shop__send_mail");
+    let output = listed.home.kitbag(&["search", "send mail", "--json"]).await;
+    assert_eq!(names(&output)[0], "shop__send_mail");
     assert!(
-        told.stderr
+        output.stderr
             .contains("returned vectors with 32 dimensions, expected 64"),
         "{}",
-        told.stderr
+        output.stderr
     );
 }
 
@@ -161,13 +163,14 @@ async fn a_busy_service_is_asked_again() {
 async fn a_build_that_cannot_finish_fails_and_says_what_to_do() {
     let service = Embeddings::start(Mood::Unauthorized).await;
     let listed = shop(&service, "").await;
-    let told = listed.home.kitbag(&["index", "build"]).await;
-    assert_eq!(told.code, Some(1));
+    let output = listed.home.kitbag(&["index", "build"]).await;
+    assert_eq!(output.code, Some(1));
     assert!(
-        told.stderr
+        output
+            .stderr
             .contains("check `api_key` under [index.embedder]"),
         "{}",
-        told.stderr
+        output.stderr
     );
     assert_eq!(
         service.requests().len(),
@@ -181,12 +184,12 @@ async fn a_key_that_is_not_there_is_named_before_anything_starts() {
     let service = Embeddings::start(FINE).await;
     let listed = Listed::with(&tools(), &service.table("")).await;
     for verb in [&["search", "mail"][..], &["index", "build"], &["serve"]] {
-        let told = listed.home.kitbag(verb).await;
-        assert_eq!(told.code, Some(1), "{verb:?}");
+        let output = listed.home.kitbag(verb).await;
+        assert_eq!(output.code, Some(1), "{verb:?}");
         assert!(
-            told.stderr.contains("set the variable `EMBEDDINGS_KEY`"),
+            output.stderr.contains("set the variable `EMBEDDINGS_KEY`"),
             "{verb:?}: {}",
-            told.stderr
+            output.stderr
         );
     }
 }
@@ -222,18 +225,18 @@ async fn a_model_directory_gives_the_vectors() {
 async fn a_directory_without_a_model_is_refused_before_anything_starts() {
     let listed = Listed::with(&tools(), "[index]\nembedder = { directory = \"model\" }\n").await;
     for verb in [&["search", "mail"][..], &["index", "build"], &["serve"]] {
-        let told = listed.home.kitbag(verb).await;
-        assert_eq!(told.code, Some(1), "{verb:?}");
+        let output = listed.home.kitbag(verb).await;
+        assert_eq!(output.code, Some(1), "{verb:?}");
         assert!(
-            told.stderr.contains("`config.json` cannot be read"),
+            output.stderr.contains("`config.json` cannot be read"),
             "{verb:?}: {}",
-            told.stderr
+            output.stderr
         );
         assert!(
-            told.stderr
+            output.stderr
                 .contains("must contain config.json, model.safetensors"),
             "{}",
-            told.stderr
+            output.stderr
         );
     }
 }

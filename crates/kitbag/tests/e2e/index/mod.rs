@@ -91,8 +91,8 @@ fn found_names(answer: &Value) -> Vec<&str> {
 }
 
 /// The names in the output of `kitbag search --json`.
-fn names(told: &CommandOutcome) -> Vec<String> {
-    let rows: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+fn names(output: &CommandOutcome) -> Vec<String> {
+    let rows: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     rows.as_array()
         .unwrap()
         .iter()

@@ -41,8 +41,9 @@ fn odd_tools() -> Vec<Value> {
 #[tokio::test]
 async fn odd_tools_are_indexed_and_found() {
     let listed = Listed::with(&odd_tools(), "").await;
-    let told = listed.home.kitbag(&["index", "verify", "--json"]).await;
-    let verdict: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let output = listed.home.kitbag(&["index", "verify", "--json"]).await;
+    let verdict: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     assert_eq!(
         (&verdict["tools"], &verdict["embedded"], &verdict["flaws"]),
         (&json!(10), &json!(10), &json!([])),
@@ -53,8 +54,8 @@ async fn odd_tools_are_indexed_and_found() {
         ("no description", "shop__no_description"),
         ("a schema of many thousand tokens", "shop__huge_schema"),
     ] {
-        let told = listed.home.kitbag(&["search", intent, "--json"]).await;
-        assert_eq!(names(&told)[0], expected, "{intent}");
+        let output = listed.home.kitbag(&["search", intent, "--json"]).await;
+        assert_eq!(names(&output)[0], expected, "{intent}");
     }
     let shown = listed
         .home
@@ -64,7 +65,7 @@ async fn odd_tools_are_indexed_and_found() {
 }
 
 #[tokio::test]
-async fn odd_intents_are_answered_in_bounded_time_on_both_doors() {
+async fn odd_intents_are_answered_in_bounded_time_on_both_transports() {
     let listed = Listed::with(&odd_tools(), "").await;
     let gateway = listed.home.serve().await;
     wait_until_embedded(&gateway, 10).await;
@@ -109,12 +110,12 @@ async fn odd_intents_are_answered_in_bounded_time_on_both_doors() {
     assert_eq!(found_names(&answer)[0], "shop__long_description");
 
     for intent in ["", "a", "🎉", "画像を返して", INJECTION, "-n 5"] {
-        let told = listed
+        let output = listed
             .home
             .kitbag(&["search", "--json", "--", intent])
             .await;
-        assert_eq!(told.code, Some(0), "{intent}: {}", told.stderr);
-        names(&told);
+        assert_eq!(output.code, Some(0), "{intent}: {}", output.stderr);
+        names(&output);
     }
 }
 
@@ -171,15 +172,15 @@ async fn a_wrong_number_of_tools_is_explained() {
         );
     }
     for number in ["0", "-1", "many"] {
-        let told = listed
+        let output = listed
             .home
             .kitbag(&["search", "do it", &format!("-n={number}")])
             .await;
-        assert_eq!(told.code, Some(2), "{number}: {}", told.stderr);
+        assert_eq!(output.code, Some(2), "{number}: {}", output.stderr);
     }
-    let told = listed
+    let output = listed
         .home
         .kitbag(&["search", "do it", "-n", "21", "--json"])
         .await;
-    assert_eq!(names(&told).len(), 20);
+    assert_eq!(names(&output).len(), 20);
 }

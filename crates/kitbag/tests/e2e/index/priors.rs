@@ -119,11 +119,11 @@ async fn a_declared_tool_that_no_server_has_is_a_warning() {
         gateway.log().contains("shop__chaep").then_some(())
     })
     .await;
-    let told = listed.home.kitbag(&["index", "build"]).await;
+    let output = listed.home.kitbag(&["index", "build"]).await;
     assert!(
-        told.stderr.contains("shop__chaep") && told.stderr.contains("no server offers"),
+        output.stderr.contains("shop__chaep") && output.stderr.contains("no server offers"),
         "{}",
-        told.stderr
+        output.stderr
     );
 }
 
@@ -139,8 +139,8 @@ async fn a_run_over_the_audit_shows_how_fast_and_how_reliable_tools_are() {
     client.call("bed__test_error_handling", &json!({})).await;
     let home = gateway.home.clone();
     let shown = async |words: &[&str]| -> Value {
-        let told = home.kitbag(&[words, &["--json"]].concat()).await;
-        serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
+        let output = home.kitbag(&[words, &["--json"]].concat()).await;
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
     };
     let unseen = home
         .kitbag(&["learned", "priors", "show", "bed__slow"])
@@ -173,9 +173,13 @@ async fn a_run_over_the_audit_shows_how_fast_and_how_reliable_tools_are() {
     assert_eq!(failing["success_rate"], 0.75);
 
     let words = ["search", "takes milliseconds and reports steps"];
-    let told = home.kitbag(&[&words[..], &["--explain"]].concat()).await;
+    let output = home.kitbag(&[&words[..], &["--explain"]].concat()).await;
     for part in ["SUCCESS", "P95", "AS OF", "92 %"] {
-        assert!(told.stdout.contains(part), "no {part} in\n{}", told.stdout);
+        assert!(
+            output.stdout.contains(part),
+            "no {part} in\n{}",
+            output.stdout
+        );
     }
     let fast = home
         .kitbag(&[&words[..], &["--json", "--max-latency", "50"]].concat())
@@ -204,8 +208,8 @@ async fn a_tool_that_fails_loses_its_rank_with_the_next_run_and_gets_it_back_whe
         };
         let calls = vec![AuditRecord::Call(call); times];
         store.record_all(&calls).await.unwrap();
-        let told = home.kitbag(&["learned", "priors", "run"]).await;
-        assert_eq!(told.code, Some(0), "{told:?}");
+        let output = home.kitbag(&["learned", "priors", "run"]).await;
+        assert_eq!(output.code, Some(0), "{output:?}");
         ranked().await
     };
     let failing = happened(Outcome::ToolError, 20).await;
@@ -230,7 +234,7 @@ fn call_of(server: &str, tool: &str) -> Observation {
 }
 
 #[tokio::test]
-async fn priors_that_are_too_old_are_told_of_and_a_missed_run_is_made_up_at_the_start() {
+async fn old_priors_are_reported_and_a_missed_run_is_made_up_at_the_start() {
     let home = Home::new(&Testbed::new("bed").table());
     let store = Store::open(home.store_address()).await.unwrap();
     let namespace = "capability_index";

@@ -17,15 +17,19 @@ async fn a_template_answers_with_its_parameters_and_the_same_request_is_answered
     let client = shop.client().await;
     let first = intend(&client, "Status of order 4711?", &json!({}))
         .await
-        .told();
+        .tool_text();
     assert!(first.starts_with("order 4711\n"), "{first}");
     let again = intend(&client, "status of order 4711", &json!({})).await;
-    assert_eq!(again.told(), first, "a kept result costs no further token");
+    assert_eq!(
+        again.tool_text(),
+        first,
+        "a kept result costs no further token"
+    );
     let age = &again.result()["_meta"]["io.kitbag/kept_s"];
     assert!(age.is_number(), "{}", again.result());
     let other = intend(&client, "status of order 12", &json!({}))
         .await
-        .told();
+        .tool_text();
     assert!(other.starts_with("order 12\n"), "{other}");
     assert_eq!(shop.event_count("code_execution_success").await, 2);
 
@@ -61,10 +65,10 @@ async fn a_kept_result_answers_its_tenant_alone_however_the_request_of_another_i
         (&globex, true),
     ] {
         let reply = intend(client, words, &json!({})).await;
-        let told = reply.told();
-        assert!(told.starts_with("order 4711\n"), "{told}");
+        let output = reply.tool_text();
+        assert!(output.starts_with("order 4711\n"), "{output}");
         let age = &reply.result()["_meta"]["io.kitbag/kept_s"];
-        assert_eq!(!age.is_null(), kept, "{told}");
+        assert_eq!(!age.is_null(), kept, "{output}");
     }
     for (words, params) in [
         ("status of order 4711", json!({ "order": "12" })),
@@ -74,7 +78,7 @@ async fn a_kept_result_answers_its_tenant_alone_however_the_request_of_another_i
     ] {
         let reply = intend(&globex, words, &params).await;
         let age = &reply.result()["_meta"]["io.kitbag/kept_s"];
-        assert!(age.is_null(), "{words:?}: {}", reply.told());
+        assert!(age.is_null(), "{words:?}: {}", reply.tool_text());
     }
 }
 
@@ -88,7 +92,11 @@ async fn without_a_cache_every_request_is_carried_out() {
     let client = shop.client().await;
     for _ in 0..2 {
         let result = intend(&client, "status of order 1", &json!({})).await;
-        assert!(result.told().starts_with("order 1\n"), "{}", result.told());
+        assert!(
+            result.tool_text().starts_with("order 1\n"),
+            "{}",
+            result.tool_text()
+        );
     }
     assert_eq!(shop.event_count("code_execution_success").await, 2);
     let page = reqwest::get(format!("{}/metrics", shop.gateway.base));
@@ -103,28 +111,28 @@ async fn without_a_cache_every_request_is_carried_out() {
 async fn an_argument_is_read_from_the_words_and_a_failed_call_is_followed_by_the_tools() {
     let shop = Shop::open("", &[]).await;
     let client = shop.client().await;
-    let told = intend(&client, "look up the order WEB-12", &json!({}))
+    let output = intend(&client, "look up the order WEB-12", &json!({}))
         .await
-        .told();
+        .tool_text();
     assert!(
-        told.contains("WEB-12") && !told.contains("run_code"),
-        "{told}"
+        output.contains("WEB-12") && !output.contains("run_code"),
+        "{output}"
     );
-    let told = intend(&client, "cancel the order WEB-12", &json!({}))
+    let output = intend(&client, "cancel the order WEB-12", &json!({}))
         .await
-        .told();
+        .tool_text();
     assert!(
-        told.contains("may change something") && told.contains("Tools for this, for run_code:"),
-        "{told}"
+        output.contains("may change something") && output.contains("Tools for this, for run_code:"),
+        "{output}"
     );
-    let told = intend(&client, "look up the order", &json!({}))
+    let output = intend(&client, "look up the order", &json!({}))
         .await
-        .told();
+        .tool_text();
     assert!(
-        told.starts_with(
+        output.starts_with(
             "Nothing was run. `shop__find_order` seems to do this, but the request lacks order"
         ),
-        "{told}"
+        "{output}"
     );
 }
 
@@ -143,8 +151,11 @@ async fn a_custom_query_looks_for_a_tool_and_passes_by_templates() {
             json!({ "capability": "look an order up", "order": "8" }),
         ),
     ] {
-        let told = intend(&client, words, &params).await.told();
-        assert!(told.contains('8') && !told.contains("order 8"), "{told}");
+        let output = intend(&client, words, &params).await.tool_text();
+        assert!(
+            output.contains('8') && !output.contains("order 8"),
+            "{output}"
+        );
     }
     assert_eq!(shop.event_count("mcp_discovery_fallback").await, 2);
     assert_eq!(shop.event_count("code_execution_success").await, 0);
@@ -170,23 +181,25 @@ async fn parameters_are_data_and_are_checked() {
         "constructor",
         "{{order}} {order}",
     ] {
-        let told = intend(&client, "order status", &json!({ "order": hostile }))
+        let output = intend(&client, "order status", &json!({ "order": hostile }))
             .await
-            .told();
+            .tool_text();
         // Line separators are escaped.
         let shown = hostile.replace(['\u{2028}', '\u{2029}'], "\n");
-        assert!(told.starts_with(&format!("order {shown}")), "{told}");
+        assert!(output.starts_with(&format!("order {shown}")), "{output}");
     }
     for name in ["__proto__", "constructor", "toString"] {
         let params = json!({ "order": "7", name: { "order": "8" } });
-        let told = intend(&client, "order status", &params).await.told();
-        assert!(!told.contains("order 8"), "{name}: {told}");
+        let output = intend(&client, "order status", &params).await.tool_text();
+        assert!(!output.contains("order 8"), "{name}: {output}");
     }
-    let missing = intend(&client, "order status", &json!({})).await.told();
+    let missing = intend(&client, "order status", &json!({}))
+        .await
+        .tool_text();
     assert!(missing.contains("needs params: { order:"), "{missing}");
     let wrong = intend(&client, "order status", &json!({ "order": [1] }))
         .await
-        .told();
+        .tool_text();
     assert!(wrong.contains("/order: expected a string"), "{wrong}");
 }
 
@@ -200,11 +213,16 @@ async fn a_simple_tool_is_called_by_the_words_of_its_name() {
         ("find order", json!({ "order": "3" })),
     ] {
         let reply = intend(&client, words, &params).await;
-        assert_ne!(reply.result()["isError"], true, "{words}: {}", reply.told());
-        assert!(
-            !reply.told().contains("run_code"),
+        assert_ne!(
+            reply.result()["isError"],
+            true,
             "{words}: {}",
-            reply.told()
+            reply.tool_text()
+        );
+        assert!(
+            !reply.tool_text().contains("run_code"),
+            "{words}: {}",
+            reply.tool_text()
         );
     }
 }
@@ -213,16 +231,16 @@ async fn a_simple_tool_is_called_by_the_words_of_its_name() {
 async fn a_request_that_nothing_answers_leads_to_typed_tools() {
     let shop = Shop::open("", &[]).await;
     let client = shop.client().await;
-    let told = intend(&client, "take the order of a customer back", &json!({}))
+    let output = intend(&client, "take the order of a customer back", &json!({}))
         .await
-        .told();
-    assert!(told.contains("for run_code:"), "{told}");
+        .tool_text();
+    assert!(output.contains("for run_code:"), "{output}");
     assert!(
-        told.contains("tools.shop.cancel_order(args: { order: string })"),
-        "{told}"
+        output.contains("tools.shop.cancel_order(args: { order: string })"),
+        "{output}"
     );
     assert_eq!(shop.event_count("mcp_discovery_fallback").await, 1);
-    assert!(told.starts_with("Nothing was run. "), "{told}");
+    assert!(output.starts_with("Nothing was run. "), "{output}");
     let log = shop.gateway.log();
     let event = log
         .lines()
@@ -247,10 +265,10 @@ async fn a_template_that_is_wrong_is_refused_with_its_line_and_the_others_work()
     ];
     let shop = Shop::open("", &files).await;
     let client = shop.client().await;
-    let told = intend(&client, "status of order 1", &json!({}))
+    let output = intend(&client, "status of order 1", &json!({}))
         .await
-        .told();
-    assert!(told.starts_with("order 1"), "{told}");
+        .tool_text();
+    assert!(output.starts_with("order 1"), "{output}");
     let log = shop.gateway.log();
     assert!(log.contains("bad.toml:2:11"), "{log}");
     until("the programs of templates are read", async || {

@@ -17,10 +17,13 @@ async fn after_a_template_that_fails_the_tool_that_fits_is_called() {
     );
     let shop = Shop::open("", &[("fails.toml", &fails)]).await;
     let client = shop.client().await;
-    let told = intend(&client, "look order 5 up", &json!({ "order": "5" }))
+    let output = intend(&client, "look order 5 up", &json!({ "order": "5" }))
         .await
-        .told();
-    assert!(told.contains('5') && !told.contains("wrong"), "{told}");
+        .tool_text();
+    assert!(
+        output.contains('5') && !output.contains("wrong"),
+        "{output}"
+    );
     assert_eq!(shop.event_count("mcp_error_fallback").await, 1);
     let log = shop.gateway.log();
     let event = log.lines().find(|it| it.contains("code_execution_failed"));
@@ -47,7 +50,11 @@ async fn nothing_is_run_again_after_a_template_that_may_have_written() {
     .await;
     let client = shop.client().await;
     let reply = intend(&client, "take order 5 back", &json!({ "order": "5" })).await;
-    assert!(reply.told().contains("half done"), "{}", reply.told());
+    assert!(
+        reply.tool_text().contains("half done"),
+        "{}",
+        reply.tool_text()
+    );
     assert_eq!(shop.event_count("mcp_error_fallback").await, 0);
 }
 
@@ -62,10 +69,10 @@ async fn without_a_sandbox_requests_are_answered_by_plain_calls() {
     let client = shop.client().await;
     // A worker is this program started again, which fails from now on; none is waiting.
     fs::set_permissions(program, Permissions::from_mode(0o644)).unwrap();
-    let told = intend(&client, "look order 5 up", &json!({ "order": "5" }))
+    let output = intend(&client, "look order 5 up", &json!({ "order": "5" }))
         .await
-        .told();
-    assert!(told.contains('5'), "{told}");
+        .tool_text();
+    assert!(output.contains('5'), "{output}");
     assert_eq!(shop.event_count("mcp_error_fallback").await, 1);
     let refused = client
         .call("run_code", &json!({ "code": "return 1" }))
@@ -73,18 +80,18 @@ async fn without_a_sandbox_requests_are_answered_by_plain_calls() {
     assert!(
         refused.told().contains("programs cannot run here"),
         "{}",
-        refused.told()
+        refused.tool_text()
     );
 }
 
 #[tokio::test]
-async fn when_the_server_is_down_the_failure_is_told() {
+async fn a_server_that_is_down_is_reported() {
     let finds = "return await tools.shop.find_order(params);";
     let finds = template("find_an_order", "look order {order} up", finds);
     let mut shop = Shop::open("", &[("finds.toml", &finds)]).await;
     let client = shop.client().await;
     drop(shop.server.take());
     let reply = intend(&client, "look order 5 up", &json!({ "order": "5" })).await;
-    assert_eq!(reply.result()["isError"], true, "{}", reply.told());
+    assert_eq!(reply.result()["isError"], true, "{}", reply.tool_text());
     assert_eq!(shop.event_count("mcp_error_fallback").await, 1);
 }

@@ -11,23 +11,27 @@ const LEARNS: &str = "[code]\nenable_template_learning = true\n[learning]\nenabl
 
 /// A client sends an intent, gets tools, and writes a program, as a model would.
 async fn teach(client: &Client, order: &str) {
-    let told = intend(client, "weight of what a customer bought", &json!({}))
+    let output = intend(client, "weight of what a customer bought", &json!({}))
         .await
-        .told();
-    assert!(told.contains("for run_code:"), "{told}");
+        .tool_text();
+    assert!(output.contains("for run_code:"), "{output}");
     let code = format!(
         "// {order}\nconst found = await tools.shop.find_order({{ order: '{order}' }});\nreturn 'weighed ' + found.order;"
     );
-    let told = client
+    let output = client
         .call("run_code", &json!({ "code": code }))
         .await
-        .told();
-    assert!(told.starts_with(&format!("weighed {order}\n")), "{told}");
+        .tool_text();
+    assert!(
+        output.starts_with(&format!("weighed {order}\n")),
+        "{output}"
+    );
 }
 
 async fn states(shop: &Shop) -> Vec<String> {
-    let told = shop.home().kitbag(&["templates", "list", "--json"]).await;
-    let listed: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let output = shop.home().kitbag(&["templates", "list", "--json"]).await;
+    let listed: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let rows = listed.as_array().unwrap_or_else(|| panic!("{listed}"));
     let states = rows.iter().filter_map(|row| row["state"].as_str());
     states.map(str::to_owned).collect()
@@ -43,10 +47,10 @@ async fn a_program_is_learned_from_three_runs_survives_a_restart_and_is_given_up
     }
     assert_eq!(shop.event_count("template_promoted").await, 1);
     let words = "weight of what a customer bought";
-    let told = intend(&client, words, &json!({ "order": "77" }))
+    let output = intend(&client, words, &json!({ "order": "77" }))
         .await
-        .told();
-    assert!(told.starts_with("weighed 77\n"), "{told}");
+        .tool_text();
+    assert!(output.starts_with("weighed 77\n"), "{output}");
 
     let Shop {
         gateway,
@@ -56,10 +60,10 @@ async fn a_program_is_learned_from_three_runs_survives_a_restart_and_is_given_up
     gateway.stop().await;
     let shop = Shop::serve(&home, old.unwrap()).await;
     let client = shop.client().await;
-    let told = intend(&client, words, &json!({ "order": "78" }))
+    let output = intend(&client, words, &json!({ "order": "78" }))
         .await
-        .told();
-    assert!(told.starts_with("weighed 78\n"), "{told}");
+        .tool_text();
+    assert!(output.starts_with("weighed 78\n"), "{output}");
     assert!(states(&shop).await.contains(&"promoted".to_owned()));
 
     let changed = shop::shop(&home, &tools("Looks an order up, by another number.")).await;
@@ -70,10 +74,10 @@ async fn a_program_is_learned_from_three_runs_survives_a_restart_and_is_given_up
         states.contains(&"demoted".to_owned()).then_some(())
     })
     .await;
-    let told = intend(&client, words, &json!({ "order": "79" }))
+    let output = intend(&client, words, &json!({ "order": "79" }))
         .await
-        .told();
-    assert!(told.contains("for run_code:"), "{told}");
+        .tool_text();
+    assert!(output.contains("for run_code:"), "{output}");
     assert_eq!(shop.event_count("template_demoted").await, 1);
 }
 

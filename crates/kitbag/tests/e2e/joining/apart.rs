@@ -59,18 +59,18 @@ async fn a_program_that_has_other_values_for_the_variables_of_the_configuration_
     desk.ok(&["call", "shared__echo"]).await;
     assert_eq!(desk.starts(), 1);
     desk.home.export("TOKEN", "another");
-    let told = desk
+    let printed = desk
         .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
         .await;
     assert!(
-        told.stderr.contains("other values for TOKEN"),
+        printed.stderr.contains("other values for TOKEN"),
         "{}",
-        told.stderr
+        printed.stderr
     );
     assert!(
-        !told.stderr.contains("another"),
+        !printed.stderr.contains("another"),
         "its value is not shown: {}",
-        told.stderr
+        printed.stderr
     );
     assert_eq!(desk.starts(), 2);
 }
@@ -125,21 +125,21 @@ async fn no_program_joins_or_serves_through_a_folder_that_others_can_reach() {
     desk.ok(&["call", "shared__echo"]).await;
     let folder = desk.home.path("data/run");
     fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
-    let told = desk
+    let printed = desk
         .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
         .await;
     assert!(
-        told.stderr.contains("other users have access to"),
+        printed.stderr.contains("other users have access to"),
         "{}",
-        told.stderr
+        printed.stderr
     );
     assert_eq!(desk.starts(), 2, "it worked on its own");
     assert!(gateway.stop().await.success());
 
     let gateway = desk.home.serve().await;
-    let told = "local clients cannot join: other users have access to";
+    let printed = "local clients cannot join: other users have access to";
     until("it says why", async || {
-        gateway.log().contains(told).then_some(())
+        gateway.log().contains(printed).then_some(())
     })
     .await;
     assert_eq!(desk.socket(), None);
@@ -161,19 +161,19 @@ async fn no_program_joins_through_a_folder_of_another_user() {
     let _gateway = desk.home.serve().await;
     desk.ok(&["call", "shared__echo"]).await;
     std::os::unix::fs::chown(desk.home.path("data/run"), Some(54_321), None).unwrap();
-    let told = desk
+    let printed = desk
         .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
         .await;
     assert!(
-        told.stderr.contains("belongs to uid 54321"),
+        printed.stderr.contains("belongs to uid 54321"),
         "{}",
-        told.stderr
+        printed.stderr
     );
     assert_eq!(desk.starts(), 2);
 }
 
 #[tokio::test]
-async fn another_user_is_turned_away_also_where_the_socket_was_opened_to_all() {
+async fn another_user_is_rejected_even_on_a_socket_open_to_all() {
     // Only root can switch users.
     if !rustix::process::geteuid().is_root() {
         return;
@@ -209,9 +209,9 @@ async fn another_user_is_turned_away_also_where_the_socket_was_opened_to_all() {
     }
     fs::set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
     assert_eq!(connect(54_321).1.trim(), "", "it is told nothing");
-    let told = "belongs to uid 54321, expected 0";
+    let printed = "belongs to uid 54321, expected 0";
     until("it is told", async || {
-        gateway.log().contains(told).then_some(())
+        gateway.log().contains(printed).then_some(())
     })
     .await;
     assert!(

@@ -6,7 +6,7 @@ use super::Desk;
 use crate::harness::{Client, Era, until};
 
 #[tokio::test]
-async fn when_the_gateway_ends_its_clients_are_told_and_the_next_one_is_joined() {
+async fn clients_are_notified_when_the_gateway_ends_and_join_the_next() {
     for killed in [false, true] {
         let desk = Desk::new();
         let gateway = desk.home.serve().await;
@@ -19,8 +19,9 @@ async fn when_the_gateway_ends_its_clients_are_told_and_the_next_one_is_joined()
         while client.pipe().line().await.is_some() {}
         assert_eq!(client.pipe().close().unwrap().code(), Some(1));
         until("it says so", async || {
-            let told = client.pipe().log();
-            told.contains("error: the gateway that this client joined has ended")
+            let output = client.pipe().log();
+            output
+                .contains("error: the gateway that this client joined has ended")
                 .then_some(())
         })
         .await;

@@ -88,9 +88,9 @@ impl Desk {
 
     /// Runs a verb that must succeed.
     async fn ok(&self, words: &[&str]) -> CommandOutcome {
-        let told = self.home.kitbag(words).await;
-        assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
-        told
+        let printed = self.home.kitbag(words).await;
+        assert_eq!(printed.code, Some(0), "{words:?}: {}", printed.stderr);
+        printed
     }
 
     /// The JSON output of a verb that must succeed.

@@ -74,7 +74,7 @@ async fn resources_and_prompts_are_had_from_the_servers_of_the_gateway_that_runs
 }
 
 #[tokio::test]
-async fn rules_hold_for_resources_and_prompts_from_the_command_line_and_all_is_on_record() {
+async fn rules_and_audit_cover_resources_and_prompts_from_the_command_line() {
     let rules =
         "[policy]\ndeny_tools = [\"shared/test://static-*\", \"shared/test_simple_prompt\"]\n";
     let desk = Desk::with(rules);
@@ -87,7 +87,7 @@ async fn rules_hold_for_resources_and_prompts_from_the_command_line_and_all_is_o
         !listed.contains("test://static-") && !listed.contains("test_simple_prompt"),
         "{listed}"
     );
-    for (words, told) in [
+    for (words, output) in [
         (
             ["resources", "read", "test://static-text"],
             "may not use the resource `shared/test://static-text`",
@@ -99,7 +99,7 @@ async fn rules_hold_for_resources_and_prompts_from_the_command_line_and_all_is_o
     ] {
         let refused = desk.home.kitbag(&words).await;
         assert!(
-            refused.code == Some(1) && refused.stderr.contains(told),
+            refused.code == Some(1) && refused.stderr.contains(output),
             "{}",
             refused.stderr
         );
@@ -139,7 +139,7 @@ async fn rules_hold_for_resources_and_prompts_from_the_command_line_and_all_is_o
 }
 
 #[tokio::test]
-async fn a_prompt_that_lacks_an_argument_is_told_so_before_its_server_is_started() {
+async fn a_missing_prompt_argument_is_reported_before_the_server_starts() {
     let desk = Desk::new();
     let _gateway = desk.home.serve().await;
     for apart in [[].as_slice(), &["--own"]] {
@@ -159,12 +159,12 @@ async fn a_prompt_that_lacks_an_argument_is_told_so_before_its_server_is_started
 }
 
 #[tokio::test]
-async fn a_mistyped_uri_or_prompt_is_answered_with_what_was_probably_meant() {
+async fn a_mistyped_uri_or_prompt_gets_a_suggestion() {
     let desk = Desk::new();
     desk.home
         .configure(&[desk.server("shared"), desk.server("other")].concat());
     desk.introduce();
-    for (words, told) in [
+    for (words, output) in [
         (
             ["resources", "read", "tset://static-text"].as_slice(),
             "did you mean kitbag://server/other/test://static-text or kitbag://server/shared/test://static-text",
@@ -188,20 +188,20 @@ async fn a_mistyped_uri_or_prompt_is_answered_with_what_was_probably_meant() {
     ] {
         let refused = desk.home.kitbag(words).await;
         assert!(
-            refused.code == Some(1) && refused.stderr.contains(told),
+            refused.code == Some(1) && refused.stderr.contains(output),
             "{words:?}: {}",
             refused.stderr
         );
     }
     assert_eq!(desk.starts(), 0, "no server had to be asked");
     desk.home.configure(&desk.server("shared"));
-    let told = desk
+    let output = desk
         .home
         .kitbag(&["resources", "read", "test://static-txt"])
         .await
         .stderr;
     assert!(
-        told.contains("resource not found") && told.contains("did you mean test://static-text"),
-        "{told}"
+        output.contains("resource not found") && output.contains("did you mean test://static-text"),
+        "{output}"
     );
 }

@@ -21,15 +21,15 @@ async fn run_hook(home: &Arc<Home>, words: &[&str], input: &str) -> CommandOutco
     let mut stdin = running.stdin.take().unwrap();
     stdin.write_all(input.as_bytes()).unwrap();
     let ended = tokio::task::spawn_blocking(move || running.wait_with_output()).await;
-    let told = CommandOutcome::from_output(&ended.unwrap().unwrap());
+    let output = CommandOutcome::from_output(&ended.unwrap().unwrap());
     // A client may keep its end open until the hook has ended.
     drop(stdin);
     assert_eq!(
-        (told.code, told.stderr.as_str()),
+        (output.code, output.stderr.as_str()),
         (Some(0), ""),
         "{words:?}"
     );
-    told
+    output
 }
 
 fn prompt(words: &str) -> String {
@@ -42,16 +42,16 @@ fn patient_args(client: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_prompt_is_told_the_tools_for_it_and_never_held_up() {
+async fn a_prompt_gets_its_tools_and_is_never_delayed() {
     let office = Office::open("").await;
     let home = office.home().clone();
     let photos = prompt("archive the photos of the last year");
 
-    let told = run_hook(&home, &patient_args("claude-code"), &photos)
+    let output = run_hook(&home, &patient_args("claude-code"), &photos)
         .await
         .stdout;
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let context = told["hookSpecificOutput"]["additionalContext"].as_str();
+    let output: Value = serde_json::from_str(&output).unwrap();
+    let context = output["hookSpecificOutput"]["additionalContext"].as_str();
     let first = context.unwrap().lines().nth(1).unwrap();
     assert_eq!(
         first,
@@ -71,8 +71,8 @@ async fn a_prompt_is_told_the_tools_for_it_and_never_held_up() {
         (vec!["gemini", "--within", "0"], &photos, "{}"),
         (vec!["zed"], &photos, ""),
     ] {
-        let told = run_hook(&home, &words, input).await;
-        assert_eq!(told.stdout, expected, "{words:?}");
+        let output = run_hook(&home, &words, input).await;
+        assert_eq!(output.stdout, expected, "{words:?}");
     }
 
     let run = fs::read_dir(home.path("data/run")).unwrap();

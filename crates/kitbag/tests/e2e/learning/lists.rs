@@ -45,7 +45,7 @@ async fn a_new_key_of_a_tenant_that_has_worked_for_long_is_listed_what_a_new_cli
     let worker = office.gateway.visitor("/mcp/adaptive", Era::Legacy);
     let worker = worker.key(&home.key("acme").await).connect().await;
     let call = json!({ "tool": "shop__list_ticket", "arguments": { "note": "ticket 7" } });
-    worker.call("call_api", &call).await.told();
+    worker.call("call_api", &call).await.tool_text();
     crate::harness::until("the tenant has a history", async || {
         (!office.lessons("shop__list_ticket").await.is_empty()).then_some(())
     })
@@ -73,7 +73,7 @@ async fn the_list_follows_the_words_of_the_person_and_shrinks_to_what_is_used() 
             let note = format!("ticket {number} about thing {}", number * 7);
             let call = json!({ "tool": tool, "arguments": { "note": note } });
             search_tools(&worker, &format!("{number} {tool} {}", number * 13)).await;
-            worker.call("call_api", &call).await.told();
+            worker.call("call_api", &call).await.tool_text();
         }
     }
     let Office { gateway, shop } = office;

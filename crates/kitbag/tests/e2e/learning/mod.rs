@@ -50,8 +50,8 @@ impl Office {
     /// The lessons about a tool, as printed by `kitbag learned show`.
     async fn lessons(&self, tool: &str) -> Vec<Value> {
         let words = ["learned", "show", tool, "--json"];
-        let told = self.home().kitbag(&words).await;
-        serde_json::from_str(&told.stdout).unwrap_or_default()
+        let output = self.home().kitbag(&words).await;
+        serde_json::from_str(&output.stdout).unwrap_or_default()
     }
 }
 
@@ -81,8 +81,11 @@ fn tools() -> Vec<Value> {
 /// The tools that a search returns, best first.
 async fn search_tools(client: &Client, words: &str) -> Vec<String> {
     let asked = json!({ "query": words });
-    let told = client.call("search_available_tools", &asked).await.told();
-    let names = told.lines().filter_map(|line| line.split_once('('));
+    let output = client
+        .call("search_available_tools", &asked)
+        .await
+        .tool_text();
+    let names = output.lines().filter_map(|line| line.split_once('('));
     let names = names
         .map(|(name, _)| name)
         .filter(|name| name.starts_with("shop__"));
@@ -94,5 +97,5 @@ async fn search_tools(client: &Client, words: &str) -> Vec<String> {
 async fn teach(client: &Client, words: &str, tool: &str) {
     search_tools(client, words).await;
     let call = json!({ "tool": tool, "arguments": { "note": words } });
-    client.call("call_api", &call).await.told();
+    client.call("call_api", &call).await.tool_text();
 }

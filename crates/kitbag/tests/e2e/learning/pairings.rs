@@ -52,8 +52,8 @@ async fn a_pairing_is_learned_for_one_tenant_survives_a_kill_and_can_be_forgotte
     assert_eq!(search_tools(&pupil, LIKE_THEM).await[0], TOOL);
 
     let forget = ["learned", "forget", "--tool", TOOL, "--tenant", "acme"];
-    let told = home.kitbag(&forget).await;
-    assert!(told.stdout.starts_with("Deleted "), "{told:?}");
+    let output = home.kitbag(&forget).await;
+    assert!(output.stdout.starts_with("Deleted "), "{output:?}");
     until("the gateway has forgotten it", async || {
         let found = search_tools(&pupil, WORDS).await;
         (!found.contains(&TOOL.to_owned())).then_some(())
@@ -112,10 +112,10 @@ async fn the_lessons_behind_a_rank_are_named_and_can_be_given_to_another_tenant(
     let file = home.path("lessons.jsonl");
     let file = file.to_str().unwrap();
     home.kitbag(&["learned", "export", "--output", file]).await;
-    let told = home
+    let output = home
         .kitbag(&["learned", "import", file, "--tenant", "globex"])
         .await;
-    assert!(told.stdout.starts_with("Imported "), "{told:?}");
+    assert!(output.stdout.starts_with("Imported "), "{output:?}");
     let key = home.key("globex").await;
     until_learned(&client(&office, Some(&key)).await, LIKE_THEM).await;
 }
@@ -126,7 +126,7 @@ async fn nothing_is_learned_where_the_operator_does_not_want_it_and_words_are_no
     let pupil = client(&office, None).await;
     let secret = json!({ "tool": TOOL, "arguments": { "note": "hungry penguin, zebra" } });
     search_tools(&pupil, WORDS).await;
-    pupil.call("call_api", &secret).await.told();
+    pupil.call("call_api", &secret).await.tool_text();
     until("two lessons are there", async || {
         (office.lessons(TOOL).await.len() == 2).then_some(())
     })

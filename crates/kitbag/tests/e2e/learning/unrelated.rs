@@ -195,8 +195,11 @@ fn tools() -> Vec<(&'static str, Value)> {
 /// The first five tools that a search returns.
 async fn search_tools(client: &Client, words: &str) -> Vec<String> {
     let asked = json!({ "query": words, "limit": 5 });
-    let told = client.call("search_available_tools", &asked).await.told();
-    let names = told.lines().filter_map(|line| line.split_once('('));
+    let output = client
+        .call("search_available_tools", &asked)
+        .await
+        .tool_text();
+    let names = output.lines().filter_map(|line| line.split_once('('));
     let names = names
         .map(|(name, _)| name)
         .filter(|name| name.contains("__"));
@@ -205,7 +208,7 @@ async fn search_tools(client: &Client, words: &str) -> Vec<String> {
 
 async fn call(client: &Client, tool: &str, arguments: Value) {
     let call = json!({ "tool": tool, "arguments": arguments });
-    client.call("call_api", &call).await.told();
+    client.call("call_api", &call).await.tool_text();
 }
 
 #[tokio::test]
@@ -222,8 +225,8 @@ async fn unrelated_calls_after_a_search_leave_its_tools_where_they_were() {
              await tools.time.get_current_time({ timezone: 'Europe/Zurich' });\n\
              return first.name";
         let ran = client.call("run_code", &json!({ "code": program })).await;
-        let told = ran.told();
-        assert!(told.contains("time__get_current_time"), "{told}");
+        let output = ran.tool_text();
+        assert!(output.contains("time__get_current_time"), "{output}");
         for number in 0..10 {
             let zone = format!("Zone/{number}");
             call(

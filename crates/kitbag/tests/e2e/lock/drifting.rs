@@ -27,8 +27,8 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     );
     let status = home.kitbag(&["lock", "status", "--json"]).await;
     assert_eq!(status.code, Some(1), "{status:?}");
-    let told: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
-    let drift: Vec<_> = told["drift"].as_array().unwrap().iter().collect();
+    let output: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    let drift: Vec<_> = output["drift"].as_array().unwrap().iter().collect();
     let drift: Vec<_> = drift.iter().map(|it| (&it["name"], &it["drift"])).collect();
     let expected = [
         (&json!("good__list_notes"), &json!("renamed")),
@@ -57,10 +57,10 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
         ("good__purge", "added it after the others were approved"),
     ] {
         assert!(!names.iter().any(|it| it == held), "{held}");
-        let told = all.call(held, &json!({})).await.tool_error();
+        let output = all.call(held, &json!({})).await.tool_error();
         assert!(
-            told.contains(&format!("unapproved: its server {why}")),
-            "{told}"
+            output.contains(&format!("unapproved: its server {why}")),
+            "{output}"
         );
     }
     let approved = home.kitbag(&["lock", "approve", "good__list_notes"]).await;
@@ -74,9 +74,9 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     let whole = fs::read_to_string(home.path("kitbag.lock")).unwrap();
     fs::write(home.path("kitbag.lock"), format!("<<<<<<< ours\n{whole}")).unwrap();
     lacks(&all, "good__note_read").await;
-    let told = all.call("good__note_read", &json!({})).await.tool_error();
+    let output = all.call("good__note_read", &json!({})).await.tool_error();
     let why = "unapproved: the lock file cannot be read";
-    assert!(told.contains(why), "{told}");
+    assert!(output.contains(why), "{output}");
     let log = gateway.log();
     assert!(log.contains("kitbag.lock, line 1, cannot be read"), "{log}");
     for words in [
@@ -104,7 +104,7 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
 /// The listings come from the store, so the first call starts the server, and the others arrive while it
 /// starts.
 #[tokio::test]
-async fn calls_that_come_together_while_a_changed_server_starts_are_all_held_back() {
+async fn concurrent_calls_while_a_changed_server_starts_are_all_withheld() {
     let home = home("");
     publish(&home, &[tool("note_read", "Reads a note.")], &[]);
     let locked = home.kitbag(&["lock"]).await;
@@ -120,13 +120,13 @@ async fn calls_that_come_together_while_a_changed_server_starts_are_all_held_bac
 
     let calls =
         (0..16).map(|_| async { all.call("good__note_read", &json!({})).await.tool_error() });
-    for told in futures::future::join_all(calls).await {
-        assert!(told.contains("unapproved"), "{told}");
+    for output in futures::future::join_all(calls).await {
+        assert!(output.contains("unapproved"), "{output}");
     }
 }
 
 #[tokio::test]
-async fn what_a_person_should_look_at_twice_is_marked_when_it_is_approved() {
+async fn suspicious_text_is_marked_on_approval() {
     let home = home("");
     publish(&home, &[tool("note_read", "Reads a note.")], &[]);
     let locked = home.kitbag(&["lock"]).await;

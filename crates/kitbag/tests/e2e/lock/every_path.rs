@@ -184,8 +184,8 @@ impl House {
                 client.request(method, &params()).await.raw().to_owned()
             }
             Way::Verb(words, _) => {
-                let told = self.gateway.home.kitbag(words).await;
-                format!("{}{}", told.stdout, told.stderr)
+                let output = self.gateway.home.kitbag(words).await;
+                format!("{}{}", output.stdout, output.stderr)
             }
             Way::Retrieve => {
                 let asked = json!({ "intent": "read a note of the person" }).to_string();
@@ -214,8 +214,8 @@ impl House {
     async fn is_open(&self) {
         for way in WAYS {
             until(&format!("{way:?} is open"), async || {
-                let told = self.ask(*way).await;
-                (told.contains(way.words()) && !told.contains("unapproved")).then_some(())
+                let output = self.ask(*way).await;
+                (output.contains(way.words()) && !output.contains("unapproved")).then_some(())
             })
             .await;
         }
@@ -223,19 +223,19 @@ impl House {
 
     async fn is_held(&self) {
         for way in WAYS {
-            let told = self.ask(*way).await;
+            let output = self.ask(*way).await;
             match way {
-                Way::Answers(..) => assert!(told.contains(HELD), "{way:?}: {told}"),
+                Way::Answers(..) => assert!(output.contains(HELD), "{way:?}: {output}"),
                 Way::Verb(["call" | "prompts", ..] | ["tools", "show", ..], _) => {
-                    assert!(told.contains(HELD), "{way:?}: {told}");
+                    assert!(output.contains(HELD), "{way:?}: {output}");
                 }
                 _ => {}
             }
             if matches!(way, Way::Retrieve) {
-                assert!(told.contains(r#""withheld":{"approval":1}"#), "{told}");
+                assert!(output.contains(r#""withheld":{"approval":1}"#), "{output}");
             }
-            let is_told = told.contains(way.words()) && !told.contains(HELD);
-            assert!(!is_told, "{way:?}: {told}");
+            let is_told = output.contains(way.words()) && !output.contains(HELD);
+            assert!(!is_told, "{way:?}: {output}");
         }
     }
 }
@@ -278,7 +278,7 @@ good__greet_person (prompt): changed
 ";
 
 #[tokio::test]
-async fn a_changed_definition_is_held_back_on_every_path_until_it_is_approved() {
+async fn a_changed_definition_is_withheld_on_every_path_until_approved() {
     let (house, key) = house().await;
     let home = house.gateway.home.clone();
     house.is_open().await;
@@ -302,14 +302,17 @@ async fn a_changed_definition_is_held_back_on_every_path_until_it_is_approved() 
     house.is_held().await;
 
     let alone = client(&house.gateway, "/servers/good/mcp").await;
-    let told = alone.call("backdoor", &json!({})).await.tool_error();
-    assert!(told.contains("its server does not list it"), "{told}");
+    let output = alone.call("backdoor", &json!({})).await.tool_error();
+    assert!(output.contains("its server does not list it"), "{output}");
     let visitor = house
         .gateway
         .visitor("/mcp/all", crate::harness::Era::Modern);
     let stranger = visitor.key(&key).connect().await;
-    let told = stranger.call("good__note_read", &note()).await.error();
-    assert_eq!(told["message"], "there is no tool called `good__note_read`");
+    let output = stranger.call("good__note_read", &note()).await.error();
+    assert_eq!(
+        output["message"],
+        "there is no tool called `good__note_read`"
+    );
 
     let page = reqwest::get(format!("{}/metrics", house.gateway.base)).await;
     let page = page.unwrap().text().await.unwrap();
@@ -318,8 +321,8 @@ async fn a_changed_definition_is_held_back_on_every_path_until_it_is_approved() 
         "{page}"
     );
     let log = house.gateway.log();
-    let told = "the tool `note_read` is unapproved: it differs from its approved definition";
-    assert_eq!(log.matches(told).count(), 1, "{log}");
+    let output = "the tool `note_read` is unapproved: it differs from its approved definition";
+    assert_eq!(log.matches(output).count(), 1, "{log}");
     assert!(log.contains("kitbag lock approve good__note_read"), "{log}");
 
     let shown = home.kitbag(&["lock", "diff"]).await;

@@ -99,8 +99,8 @@ async fn passes(client: &Client) -> bool {
 /// Returns the response to a request for the prompt.
 async fn greeting(client: &Client) -> String {
     let wanted = json!({ "name": "good__greet_person" });
-    let told = client.request("prompts/get", &wanted).await;
-    told.raw().to_owned()
+    let output = client.request("prompts/get", &wanted).await;
+    output.raw().to_owned()
 }
 
 #[tokio::test]
@@ -129,8 +129,8 @@ async fn a_server_that_announces_without_end_does_not_escape_its_lock() {
         }));
         callers.await;
         lacks(&caller, "good__note_read").await;
-        let told = greeting(&caller).await;
-        assert!(told.contains("unapproved"), "{spoken:?}: {told}");
+        let output = greeting(&caller).await;
+        assert!(output.contains("unapproved"), "{spoken:?}: {output}");
 
         // A definition that is approved again passes, even during the flood.
         publish(&server.home, &[tool("note_read", SAFE)], &[prompt_safe()]);
@@ -160,8 +160,8 @@ async fn the_call_right_behind_an_announcement_waits_for_the_new_list() {
         server.tell("flood");
         server.change();
         let first = caller.call("good__note_read", &json!({ "id": "n7" })).await;
-        let told = first.raw();
-        assert!(told.contains("n7") || told.contains("unapproved"), "{told}");
+        let output = first.raw();
+        assert!(output.contains("n7") || output.contains("unapproved"), "{output}");
         assert!(
             !passes(&caller).await,
             "{era}: only what nothing announced can pass"
@@ -181,13 +181,13 @@ async fn a_server_that_announces_and_then_says_nothing_is_not_called() {
         server.tell("mute");
         let why = "does not say whether it still offers what was approved";
         until(&format!("{spoken:?} is unapproved"), async || {
-            let told = caller.call("good__note_read", &json!({ "id": "n7" })).await;
-            told.raw().contains(why).then_some(())
+            let output = caller.call("good__note_read", &json!({ "id": "n7" })).await;
+            output.raw().contains(why).then_some(())
         })
         .await;
         // The prompt is in another list, which the server still returns.
-        let told = greeting(&caller).await;
-        assert!(told.contains("changed the definition"), "{told}");
+        let output = greeting(&caller).await;
+        assert!(output.contains("changed the definition"), "{output}");
         assert!(!passes(&caller).await, "{spoken:?}");
     }
 }
@@ -225,9 +225,9 @@ async fn a_program_and_a_batch_do_not_outrun_the_lock_either() {
     let batch = search
         .call("batch_execute", &json!({ "calls": [call, call, call] }))
         .await;
-    let told = batch.raw();
+    let output = batch.raw();
     assert!(
-        told.contains("unapproved") && !told.contains("\\\"n7"),
-        "{told}"
+        output.contains("unapproved") && !output.contains("\\\"n7"),
+        "{output}"
     );
 }

@@ -46,23 +46,23 @@ async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_i
     fs::create_dir(home.path("mine")).unwrap();
     fs::write(home.path("mine/desk.toml"), DESK).unwrap();
 
-    let told = run_approved(&home, &["secret", "login", "desk"]).await;
+    let output = run_approved(&home, &["secret", "login", "desk"]).await;
     let wanted = "set it first: kitbag secret set desk client_id --tenant local";
-    assert!(told.stderr.contains(wanted), "{}", told.stderr);
+    assert!(output.stderr.contains(wanted), "{}", output.stderr);
     let set = |field: &'static str| ["secret", "set", "desk", field];
-    let told = home.kitbag(&set("client_idd=me")).await;
+    let output = home.kitbag(&set("client_idd=me")).await;
     let warned =
         "no tool that uses `desk` has a field `client_idd`\n  try: did you mean `client_id`?";
-    assert!(told.stderr.contains(warned), "{}", told.stderr);
-    let told = home.kitbag(&set("client_id=me")).await;
+    assert!(output.stderr.contains(warned), "{}", output.stderr);
+    let output = home.kitbag(&set("client_id=me")).await;
     let next = "Its tools also need client_secret: kitbag secret set desk client_secret";
-    assert!(told.stdout.contains(next), "{}", told.stdout);
-    let told = home.kitbag(&set("client_secret=h1dden")).await;
+    assert!(output.stdout.contains(next), "{}", output.stdout);
+    let output = home.kitbag(&set("client_secret=h1dden")).await;
     let next = "Now log in: kitbag secret login desk";
-    assert!(told.stdout.contains(next), "{}", told.stdout);
+    assert!(output.stdout.contains(next), "{}", output.stdout);
 
-    let told = run_approved(&home, &["secret", "login", "desk"]).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let output = run_approved(&home, &["secret", "login", "desk"]).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(guarded.count("authorize me for tickets"), 1);
     let tested = home.kitbag(&["secret", "test", "desk"]).await;
     let works = "desk of local: desk answered `search` with HTTP 200";
@@ -76,15 +76,15 @@ async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_i
         .to_owned();
     assert!(token.starts_with("Bearer s3cret-access-"), "{token}");
     let listed = home.kitbag(&["secret", "list", "--json"]).await;
-    for told in [&told, &tested, &listed] {
-        let all = format!("{}{}", told.stdout, told.stderr);
+    for output in [&output, &tested, &listed] {
+        let all = format!("{}{}", output.stdout, output.stderr);
         assert!(!all.contains("s3cret") && !all.contains("h1dden"), "{all}");
     }
     assert!(listed.stdout.contains("\"desk\""), "{}", listed.stdout);
 }
 
 #[tokio::test]
-async fn a_credential_that_the_api_refuses_or_that_no_tool_uses_is_told() {
+async fn a_credential_rejected_by_the_api_or_used_by_no_tool_is_reported() {
     let api = Api::start().await;
     let home = home(&format!(
         "[catalog]\ndirectories = ['mine']\n[endpoints.desk]\nurl = '{}'\nallow_private = true\n",
@@ -115,8 +115,8 @@ async fn a_credential_that_the_api_refuses_or_that_no_tool_uses_is_told() {
             "no tool that uses `desk` has a login",
         ),
     ] {
-        let told = home.kitbag(words).await;
-        let all = format!("{}{}", told.stdout, told.stderr);
+        let output = home.kitbag(words).await;
+        let all = format!("{}{}", output.stdout, output.stderr);
         assert!(all.contains(expected), "{words:?}: {all}");
         assert!(!all.contains("t0ken"), "{all}");
     }

@@ -56,8 +56,8 @@ async fn run_approved(home: &Home, words: &[&str]) -> CommandOutcome {
 }
 
 pub(crate) async fn log_in(home: &Home, words: &[&str]) {
-    let told = login(home, words).await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let output = login(home, words).await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
 }
 
 /// Visits a URL, following redirects; returns the text of the last page.

@@ -13,22 +13,25 @@ async fn a_server_that_asks_for_a_login_works_after_one_command() {
         Guarded::sse(Deviations::default()).await,
     ] {
         let home = home(&guarded.table("docs", ""));
-        let told = home.kitbag(&["servers", "test", "docs"]).await;
-        assert!(told.stdout.contains("`docs` requires a login"), "{told:?}");
+        let output = home.kitbag(&["servers", "test", "docs"]).await;
         assert!(
-            told.stdout.contains("run `kitbag servers login docs`"),
-            "{told:?}"
+            output.stdout.contains("`docs` requires a login"),
+            "{output:?}"
+        );
+        assert!(
+            output.stdout.contains("run `kitbag servers login docs`"),
+            "{output:?}"
         );
 
-        let told = login(&home, &[]).await;
-        assert_eq!(told.code, Some(0), "{}", told.stderr);
+        let output = login(&home, &[]).await;
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
         let expected = format!(
             "Logged in to docs through {}\nPermissions: read\nTo test it: kitbag servers test docs\n",
             guarded.base
         );
-        assert_eq!(told.stdout, expected);
-        let told = home.kitbag(&["call", "docs__echo", "message=hello"]).await;
-        assert!(told.stdout.contains("hello"), "{told:?}");
+        assert_eq!(output.stdout, expected);
+        let output = home.kitbag(&["call", "docs__echo", "message=hello"]).await;
+        assert!(output.stdout.contains("hello"), "{output:?}");
         assert_eq!(guarded.count("register \"Kitbag\" \"native\""), 1);
         nothing_is_readable(&home, &guarded);
     }
@@ -63,12 +66,12 @@ fn nothing_is_readable(home: &Home, guarded: &Guarded) {
 async fn the_list_of_servers_says_where_the_person_is_logged_in() {
     let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", "oauth = { scopes = ['read'] }"));
-    let check = async |login: &str, told: &str| {
+    let check = async |login: &str, output: &str| {
         let rows = home.kitbag(&["servers", "list", "--json"]).await.stdout;
         let rows: Value = serde_json::from_str(&rows).unwrap();
         assert_eq!(rows[0]["login"], login, "{rows}");
         let table = home.kitbag(&["servers", "list"]).await.stdout;
-        assert!(table.contains(told), "{table}");
+        assert!(table.contains(output), "{table}");
     };
     check("needed", "login needed").await;
     log_in(&home, &[]).await;
@@ -108,9 +111,9 @@ async fn without_a_browser_here_the_address_is_pasted_or_a_code_typed_in_elsewhe
         .unwrap();
     let page = browser.get(address).send().await.unwrap();
     running.type_in(page.headers()["location"].to_str().unwrap());
-    let told = running.outcome().await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
-    let row: Value = serde_json::from_str(&told.stdout).unwrap();
+    let output = running.outcome().await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let row: Value = serde_json::from_str(&output.stdout).unwrap();
     let expected = json!({ "name": "docs", "issuer": guarded.base, "client_id": "registered", "scopes": "read" });
     assert_eq!(row, expected);
 
@@ -122,9 +125,9 @@ async fn without_a_browser_here_the_address_is_pasted_or_a_code_typed_in_elsewhe
     home.configure(&guarded.table("docs", ""));
     let running = Running::start(&home, &["servers", "login", "docs", "--headless"]);
     assert_eq!(browse(&running.shows().await).await, "thank you");
-    let told = running.outcome().await;
-    assert!(told.stderr.contains("KIT-BAG"), "{}", told.stderr);
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let output = running.outcome().await;
+    assert!(output.stderr.contains("KIT-BAG"), "{}", output.stderr);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(guarded.count("authorize"), 0);
 }
 
@@ -210,14 +213,14 @@ async fn logging_out_ends_the_login_here_and_there() {
     let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", ""));
     log_in(&home, &[]).await;
-    let told = home.kitbag(&["servers", "logout", "docs"]).await;
-    assert_eq!(told.stdout, "Logged out of docs\n", "{told:?}");
+    let output = home.kitbag(&["servers", "logout", "docs"]).await;
+    assert_eq!(output.stdout, "Logged out of docs\n", "{output:?}");
     assert_eq!(guarded.count("revoke true"), 1, "{:?}", guarded.log());
-    let told = home.kitbag(&["servers", "logout", "docs"]).await;
-    assert_eq!(told.stdout, "Not logged in to docs\n");
-    let told = home.kitbag(&["servers", "test", "docs"]).await;
+    let output = home.kitbag(&["servers", "logout", "docs"]).await;
+    assert_eq!(output.stdout, "Not logged in to docs\n");
+    let output = home.kitbag(&["servers", "test", "docs"]).await;
     assert!(
-        told.stdout.contains("run `kitbag servers login docs`"),
-        "{told:?}"
+        output.stdout.contains("run `kitbag servers login docs`"),
+        "{output:?}"
     );
 }

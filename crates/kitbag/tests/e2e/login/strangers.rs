@@ -8,24 +8,24 @@ use crate::harness::{Home, Testbed, until};
 async fn check(ways: Deviations, expected: &str) {
     let guarded = Guarded::start(ways).await;
     let home = home(&guarded.table("docs", ""));
-    let told = login(&home, &[]).await;
-    assert_eq!(told.code, Some(1), "{expected}");
+    let output = login(&home, &[]).await;
+    assert_eq!(output.code, Some(1), "{expected}");
     let expected = expected.replace("BASE", &guarded.base);
-    let lines: Vec<&str> = told.stderr.lines().map(str::trim).collect();
+    let lines: Vec<&str> = output.stderr.lines().map(str::trim).collect();
     assert!(
         lines.contains(&"error: login to `docs` failed"),
         "{}",
-        told.stderr
+        output.stderr
     );
     assert!(
         lines.contains(&format!("why: {expected}").as_str()),
         "{expected}\n{}",
-        told.stderr
+        output.stderr
     );
-    let told = home.kitbag(&["servers", "test", "docs"]).await;
+    let output = home.kitbag(&["servers", "test", "docs"]).await;
     assert!(
-        told.stdout.contains("run `kitbag servers login docs`"),
-        "nothing is kept: {told:?}"
+        output.stdout.contains("run `kitbag servers login docs`"),
+        "nothing is kept: {output:?}"
     );
 }
 
@@ -100,8 +100,8 @@ async fn a_visitor_of_the_callback_without_the_state_of_the_login_neither_ends_n
         assert_eq!(answer.status(), status, "{uri}");
     }
     assert!(browse(&address).await.contains("You can close this page"));
-    let told = running.outcome().await;
-    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let output = running.outcome().await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(guarded.count("token authorization_code"), 1);
 }
 
@@ -148,17 +148,17 @@ async fn an_authority_that_a_person_insists_on_is_not_exchanged_for_another() {
         "docs",
         "[servers.docs.oauth]\nissuer = 'https://mine.example'",
     ));
-    let told = login(&home, &[]).await;
+    let output = login(&home, &[]).await;
     let expected = format!(
         "the server now uses `{}`, but our client belongs to `https://mine.example`",
         guarded.base
     );
-    assert!(told.stderr.contains(&expected), "{}", told.stderr);
+    assert!(output.stderr.contains(&expected), "{}", output.stderr);
     assert_eq!(guarded.count("authorize"), 0);
 }
 
 #[tokio::test]
-async fn where_there_is_nothing_to_log_in_at_that_is_said() {
+async fn servers_without_a_login_are_reported() {
     let header =
         "[servers.keyed]\nurl = 'http://127.0.0.1:1/mcp'\nheaders = { Authorization = 'Bearer x' }";
     let home = Home::new(&format!("{}{header}", Testbed::new("local").table()));
@@ -175,12 +175,12 @@ async fn where_there_is_nothing_to_log_in_at_that_is_said() {
         ),
         ("lokal", "no server `lokal`", "did you mean `local`?"),
     ] {
-        let told = home.kitbag(&["servers", "login", name]).await;
-        assert_eq!(told.code, Some(1));
+        let output = home.kitbag(&["servers", "login", name]).await;
+        assert_eq!(output.code, Some(1));
         assert!(
-            told.stderr.contains(what) && told.stderr.contains(advice),
+            output.stderr.contains(what) && output.stderr.contains(advice),
             "{}",
-            told.stderr
+            output.stderr
         );
     }
 }

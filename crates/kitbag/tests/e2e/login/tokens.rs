@@ -80,8 +80,8 @@ async fn two_processes_renew_one_login_without_ending_it() {
     for _ in 0..3 {
         guarded.expire();
         let words = ["call", "docs__echo", "message=hello"];
-        let (told, ()) = tokio::join!(gateway.home.kitbag(&words), works(&client));
-        assert_eq!(told.code, Some(0), "{told:?}");
+        let (output, ()) = tokio::join!(gateway.home.kitbag(&words), works(&client));
+        assert_eq!(output.code, Some(0), "{output:?}");
     }
     assert_eq!(
         guarded.count("token refresh_token"),
@@ -92,17 +92,17 @@ async fn two_processes_renew_one_login_without_ending_it() {
 }
 
 #[tokio::test]
-async fn a_revoked_login_is_told_to_the_model_with_the_command_that_mends_it() {
+async fn a_revoked_login_is_reported_to_the_model_with_a_remedy() {
     let guarded = Guarded::start(Deviations::default()).await;
     let (gateway, client) = gateway(&guarded).await;
     guarded.revoke();
     for _ in 0..2 {
-        let told = client
+        let output = client
             .call("docs__echo", &json!({ "message": HELLO }))
             .await
             .tool_error();
         assert_eq!(
-            told,
+            output,
             "`docs` requires a new login because the old one ended (the authorization server refused: \
              invalid_grant)\nWhat to do: run `kitbag servers login docs`"
         );
@@ -125,12 +125,12 @@ async fn what_a_call_needs_beyond_the_login_is_asked_for_by_the_next_login() {
     let (gateway, client) = gateway(&guarded).await;
     works(&client).await;
     guarded.demand("write");
-    let told = client
+    let output = client
         .call("docs__echo", &json!({ "message": HELLO }))
         .await
         .tool_error();
     assert_eq!(
-        told,
+        output,
         "`docs` requires permissions that Kitbag's login does not have (write)\nWhat to do: run `kitbag servers login docs`"
     );
     log_in(&gateway.home, &[]).await;
@@ -159,10 +159,10 @@ async fn a_token_is_not_shown_to_a_server_that_took_the_name_of_another() {
     log_in(&home, &[]).await;
     let other = Guarded::start(Deviations::default()).await;
     home.configure(&other.table("docs", ""));
-    let told = home.kitbag(&["servers", "test", "docs"]).await;
+    let output = home.kitbag(&["servers", "test", "docs"]).await;
     assert!(
-        told.stdout.contains("run `kitbag servers login docs`"),
-        "{told:?}"
+        output.stdout.contains("run `kitbag servers login docs`"),
+        "{output:?}"
     );
     assert_eq!(other.count("turned away with a token"), 0);
     assert!(other.count("turned away") > 0);

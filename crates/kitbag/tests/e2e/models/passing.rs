@@ -70,13 +70,13 @@ fn request_of(received: &Received) -> (String, String, Vec<(String, String)>) {
 /// All headers except those that differ for each connection or response.
 fn comparable_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let own = ["host", "date", "x-kitbag-request-id"];
-    let mut told: Vec<(String, String)> = headers
+    let mut output: Vec<(String, String)> = headers
         .iter()
         .filter(|(name, _)| !own.contains(&name.as_str()))
         .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
         .collect();
-    told.sort();
-    told
+    output.sort();
+    output
 }
 
 fn answer_with_status(status: u16) -> impl Fn(&Received) -> Response + Send + Sync {
@@ -162,13 +162,13 @@ async fn large_bodies_pass_and_too_large_ones_are_refused_in_the_words_of_the_ve
         .post("/openai/v1/responses", &[], large(13_000_000))
         .await;
     assert_eq!(refused.status, 413);
-    let told: Value = serde_json::from_str(refused.raw()).unwrap();
+    let output: Value = serde_json::from_str(refused.raw()).unwrap();
     assert!(
-        told["error"]["message"]
+        output["error"]["message"]
             .as_str()
             .unwrap()
             .starts_with("Kitbag: "),
-        "{told}"
+        "{output}"
     );
 }
 
@@ -218,7 +218,7 @@ async fn a_stream_passes_event_by_event_and_ends_as_it_was_ended() {
 }
 
 #[tokio::test]
-async fn a_vendor_that_is_away_is_told_of_in_the_form_of_its_errors() {
+async fn an_unreachable_vendor_is_reported_in_its_own_error_format() {
     let Proxied {
         gateway,
         vendor,
@@ -231,13 +231,16 @@ async fn a_vendor_that_is_away_is_told_of_in_the_form_of_its_errors() {
         (refused.status == 502).then_some(refused)
     })
     .await;
-    let told: Value = serde_json::from_str(refused.raw()).unwrap();
+    let output: Value = serde_json::from_str(refused.raw()).unwrap();
     assert_eq!(
-        (&told["type"], &told["error"]["type"]),
+        (&output["type"], &output["error"]["type"]),
         (&json!("error"), &json!("api_error"))
     );
     assert!(
-        told["error"]["message"].as_str().unwrap().contains(&place),
-        "{told}"
+        output["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains(&place),
+        "{output}"
     );
 }

@@ -48,7 +48,7 @@ async fn what_is_pinned_is_always_listed_and_comes_first() {
 }
 
 #[tokio::test]
-async fn a_house_with_no_more_than_twenty_tools_shows_them_all() {
+async fn up_to_twenty_tools_are_all_listed() {
     let home = Home::new("");
     let remote = shop(&home, &goods()).await;
     home.configure(&shop_table(&remote));
@@ -61,11 +61,11 @@ async fn a_house_with_no_more_than_twenty_tools_shows_them_all() {
 }
 
 #[tokio::test]
-async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
+async fn an_enabled_group_is_listed_and_announced_to_the_legacy_session() {
     let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
     let client = house.client("/mcp/adaptive", Era::Legacy).await;
     let other = house.client("/mcp/adaptive", Era::Legacy).await;
-    let (mut told, mut untold) = (client.listen().await, other.listen().await);
+    let (mut output, mut untold) = (client.listen().await, other.listen().await);
     let before = shown_tools(&other).await;
     assert_eq!(before.len(), MOST);
     for (group, are) in [
@@ -77,7 +77,7 @@ async fn an_enabled_group_is_listed_and_the_legacy_session_is_told() {
             enable(&client, group).await,
             format!("{are} in your list now.")
         );
-        told.wait_for(TOOLS_CHANGED).await;
+        output.wait_for(TOOLS_CHANGED).await;
     }
     assert_eq!(of_shop(&shown_tools(&client).await), goods().len());
     assert!(
@@ -116,10 +116,10 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
             .connect()
     };
     let (client, same, other) = (visit(&one).await, visit(&one).await, visit(&two).await);
-    let (mut told, mut untold) = (same.listen().await, other.listen().await);
+    let (mut output, mut untold) = (same.listen().await, other.listen().await);
     let before = shown_tools(&other).await;
     enable(&client, "shop").await;
-    told.wait_for(TOOLS_CHANGED).await;
+    output.wait_for(TOOLS_CHANGED).await;
     assert_eq!(of_shop(&shown_tools(&same).await), goods().len());
     assert_eq!(shown_tools(&other).await, before);
     call_api(&client, "good__test_trigger_prompt_change", &json!({}))
@@ -164,11 +164,11 @@ async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
         );
     }
     let client = house.client("/mcp/adaptive", Era::Legacy).await;
-    let mut told = client.listen().await;
+    let mut output = client.listen().await;
     search(&client, "place an order").await;
-    told.wait_for(TOOLS_CHANGED).await;
+    output.wait_for(TOOLS_CHANGED).await;
     call_api(&client, "good__test_audio_content", &json!({})).await;
-    told.wait_for(TOOLS_CHANGED).await;
+    output.wait_for(TOOLS_CHANGED).await;
 }
 
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_te
 }
 
 #[tokio::test]
-async fn a_listed_tool_is_called_by_its_name_and_promises_no_more_than_a_cut_result_can_keep() {
+async fn a_listed_tool_is_called_by_name_and_promises_only_what_a_truncated_result_keeps() {
     let house = House::with("[surfaces]\npinned = [\"shop/*\"]\n").await;
     for client in house.clients("adaptive").await {
         let tools = client.list("tools/list", "tools").await;
@@ -259,24 +259,24 @@ async fn an_unknown_group_is_answered_with_those_like_it() {
     let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
     for era in Era::each() {
         let client = house.client("/mcp/adaptive", era).await;
-        let told = client
+        let output = client
             .call(ENABLE, &json!({ "group": "order" }))
             .await
             .tool_error();
         assert!(
-            told.contains("there is no group called `order`; did you mean orders?"),
-            "{told}"
+            output.contains("there is no group called `order`; did you mean orders?"),
+            "{output}"
         );
-        let told = client
+        let output = client
             .call(ENABLE, &json!({ "group": "shopp" }))
             .await
             .tool_error();
-        assert!(told.contains("did you mean shop"), "{told}");
+        assert!(output.contains("did you mean shop"), "{output}");
         let elsewhere = house.client("/mcp/search", era).await;
-        let told = elsewhere
+        let output = elsewhere
             .call(ENABLE, &json!({ "group": "orders" }))
             .await
             .tool_error();
-        assert!(told.contains("/mcp/adaptive"), "{told}");
+        assert!(output.contains("/mcp/adaptive"), "{output}");
     }
 }

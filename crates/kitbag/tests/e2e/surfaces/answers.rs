@@ -45,11 +45,12 @@ async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
             .starts_with("call_api(provider: \"weather\""),
         "{answer:#}"
     );
-    let told = house
+    let output = house
         .home()
         .kitbag(&["search", "will it rain in the town tomorrow", "--json"])
         .await;
-    let found: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let found: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     assert_eq!(found[0]["tool_name"], "weather", "{found}");
     let verdict = house.home().kitbag(&["index", "verify", "--json"]).await;
     let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();
@@ -201,10 +202,11 @@ async fn where_nothing_fits_a_search_says_so() {
             "{answer:#}"
         );
     }
-    let told = house.home().kitbag(&["search", "blah asdkjh qwoieu"]).await;
+    let output = house.home().kitbag(&["search", "blah asdkjh qwoieu"]).await;
     assert!(
-        told.stderr.contains("The nearest are below.") || told.stderr.contains("No close match"),
-        "{told:?}"
+        output.stderr.contains("The nearest are below.")
+            || output.stderr.contains("No close match"),
+        "{output:?}"
     );
     for query in [
         "place an order for a customer",

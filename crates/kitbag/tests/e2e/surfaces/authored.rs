@@ -158,9 +158,9 @@ async fn a_definition_that_changes_after_it_was_seen_is_logged_and_counted() {
         client.call("good__turncoat", &json!({})).await.text(),
         "You trusted me"
     );
-    let told = "the definition of the tool `turncoat` has changed: description, annotations, readOnlyHint true → false";
+    let output = "the definition of the tool `turncoat` has changed: description, annotations, readOnlyHint true → false";
     until("the change is in the log", async || {
-        gateway.log().contains(told).then_some(())
+        gateway.log().contains(output).then_some(())
     })
     .await;
     assert_eq!(

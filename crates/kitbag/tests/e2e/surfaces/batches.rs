@@ -108,10 +108,10 @@ async fn more_than_ten_or_none_are_refused_and_nothing_is_run() {
     for client in house.clients("search").await {
         for count in [0, 11, 200] {
             let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 1 } }); count];
-            let told = batch(&client, &calls).await.tool_error();
+            let output = batch(&client, &calls).await.tool_error();
             assert!(
-                told.contains(&format!("1 to 10 calls and got {count}; nothing was run")),
-                "{told}"
+                output.contains(&format!("1 to 10 calls and got {count}; nothing was run")),
+                "{output}"
             );
         }
     }
@@ -120,7 +120,7 @@ async fn more_than_ten_or_none_are_refused_and_nothing_is_run() {
 }
 
 #[tokio::test]
-async fn a_mistake_in_one_call_is_told_there_and_the_others_run() {
+async fn a_mistake_in_one_call_of_a_batch_affects_no_other() {
     let house = House::new().await;
     for client in house.clients("search").await {
         let calls = [
@@ -144,7 +144,7 @@ async fn a_mistake_in_one_call_is_told_there_and_the_others_run() {
         let mut expected = vec!["error"; 10];
         (expected[0], expected[9]) = ("ok", "ok");
         assert_eq!(hows, expected, "{text}");
-        for told in [
+        for output in [
             "did you mean good__echo",
             "/toll: there is no such parameter; did you mean `tool`?",
             "/customer: missing",
@@ -153,7 +153,7 @@ async fn a_mistake_in_one_call_is_told_there_and_the_others_run() {
             "give one of: tool",
             r#"{"b":2}"#,
         ] {
-            assert!(text.contains(told), "no {told} in {text}");
+            assert!(text.contains(output), "no {output} in {text}");
         }
     }
 }

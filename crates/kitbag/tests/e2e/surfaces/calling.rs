@@ -49,7 +49,7 @@ async fn an_answer_without_a_known_type_passes_untouched() {
 }
 
 #[tokio::test]
-async fn whatever_stands_for_no_arguments_is_understood() {
+async fn every_form_of_no_arguments_is_understood() {
     let house = House::new().await;
     for client in house.clients("search").await {
         for arguments in [
@@ -79,16 +79,19 @@ async fn whatever_stands_for_no_arguments_is_understood() {
 async fn a_tool_that_fails_says_so_in_its_own_words() {
     let house = House::new().await;
     for client in house.clients("search").await {
-        let told = call_api(&client, "good__test_error_handling", &json!({}))
+        let output = call_api(&client, "good__test_error_handling", &json!({}))
             .await
             .tool_error();
-        assert_eq!(told, "This tool intentionally returns an error for testing");
-        let told = call_api(&client, "good__exotic_error", &json!({}))
+        assert_eq!(
+            output,
+            "This tool intentionally returns an error for testing"
+        );
+        let output = call_api(&client, "good__exotic_error", &json!({}))
             .await
             .tool_error();
         assert!(
-            told.contains("`good` rejected the call: as exotic as can be (-31415)"),
-            "{told}"
+            output.contains("`good` rejected the call: as exotic as can be (-31415)"),
+            "{output}"
         );
     }
 }

@@ -207,8 +207,8 @@ async fn what_is_not_there_is_answered_with_what_is_like_it() {
                 "no group called `ordres`; did you mean orders?",
             ),
         ] {
-            let told = discover(&client, &asked).await.tool_error();
-            assert!(told.contains(expected), "{asked}: {told}");
+            let printed = discover(&client, &asked).await.tool_error();
+            assert!(printed.contains(expected), "{asked}: {printed}");
         }
     }
 }
@@ -265,12 +265,12 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
             line.starts_with("vault · missing variable VAULT_TOKEN: set it: export VAULT_TOKEN="),
             "{line}"
         );
-        let told = super::call_api(&client, "vault__echo_params", &json!({}))
+        let printed = super::call_api(&client, "vault__echo_params", &json!({}))
             .await
             .tool_error();
         assert!(
-            told.contains("VAULT_TOKEN") && told.contains("What to do: "),
-            "{told}"
+            printed.contains("VAULT_TOKEN") && printed.contains("What to do: "),
+            "{printed}"
         );
         assert!(
             !find_line(&client, "order", "shop__find_order")
@@ -313,10 +313,10 @@ async fn the_tools_of_a_server_that_changed_are_found_as_they_are_now() {
         .text();
     find_line(&client, "was added later", "good__added_1").await;
     until("the new tool is described", async || {
-        let told = discover(&client, &json!({ "tool": "good__added_1" }))
+        let printed = discover(&client, &json!({ "tool": "good__added_1" }))
             .await
             .result();
-        (told["isError"] != true).then_some(())
+        (printed["isError"] != true).then_some(())
     })
     .await;
     assert_eq!(
@@ -328,7 +328,7 @@ async fn the_tools_of_a_server_that_changed_are_found_as_they_are_now() {
 }
 
 #[tokio::test]
-async fn a_find_describe_call_session_needs_nothing_but_what_it_was_told() {
+async fn find_describe_and_call_need_only_the_earlier_answers() {
     let house = House::new().await;
     let (_, token) = key(house.home(), "acme").await;
     let mut clients: Vec<Client> = house.clients("search").await;

@@ -20,7 +20,7 @@ async fn read_description(gateway: &Gateway, path: &str, tool: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_search_says_what_stands_behind_it_in_the_same_bytes_until_that_changes() {
+async fn the_search_describes_its_servers_in_stable_bytes() {
     let home = Home::new("");
     let remote = shop(&home, &goods()).await;
     let narrow = home.key("narrow").await;
@@ -48,8 +48,8 @@ async fn the_search_says_what_stands_behind_it_in_the_same_bytes_until_that_chan
         narrowed.contains("shop: ") && !narrowed.contains("good"),
         "{narrowed}"
     );
-    let told = home.kitbag(&["stats", "tokens", "--json"]).await;
-    let report: Value = serde_json::from_str(&told.stdout).unwrap();
+    let output = home.kitbag(&["stats", "tokens", "--json"]).await;
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
     assert!(report["shown"].as_u64().unwrap() <= 500, "{report}");
 
     // Neither the order of the servers nor a start makes a difference.
@@ -82,20 +82,20 @@ async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_
     let (_, token) = key(house.home(), "acme").await;
     let client = house.client("/mcp/search", Era::Modern).await;
     let money = "pay the money of an order back";
-    let told = search(&client, money).await;
+    let output = search(&client, money).await;
     assert!(
-        told.contains("\n[1 more fits, but a rule keeps it from you]\n"),
-        "{told}"
+        output.contains("\n[1 more fits, but a rule keeps it from you]\n"),
+        "{output}"
     );
-    assert!(!told.contains("refund"), "{told}");
+    assert!(!output.contains("refund"), "{output}");
     let keyed = house
         .gateway
         .visitor("/mcp/search", Era::Modern)
         .key(&token);
-    let told = search(&keyed.connect().await, money).await;
+    let output = search(&keyed.connect().await, money).await;
     assert!(
-        !told.contains("more fit"),
-        "a key hears nothing of rules: {told}"
+        !output.contains("more fit"),
+        "a key hears nothing of rules: {output}"
     );
 
     let answer = retrieve_answer(&house.gateway, "look an order up", "destructive").await;
@@ -104,17 +104,17 @@ async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_
         "{answer:#}"
     );
 
-    let told = search(
+    let output = search(
         &client,
         "count the articles that are left, call delete_order",
     )
     .await;
-    assert!(told.starts_with("shop__delete_order("), "{told}");
+    assert!(output.starts_with("shop__delete_order("), "{output}");
 
-    let told = search(&client, "Zeige mir bitte alle Bestellungen").await;
+    let output = search(&client, "Zeige mir bitte alle Bestellungen").await;
     let line =
         "The request looks like German; the index knows English. Ask in English to find more.";
-    assert_eq!(told.lines().next(), Some(line), "{told}");
+    assert_eq!(output.lines().next(), Some(line), "{output}");
 }
 
 /// The answer to a query among tools of one class, once every tool is indexed.

@@ -51,15 +51,15 @@ async fn a_list_that_never_changes_is_never_said_to_have_changed() {
         for era in Era::each() {
             let client = house.client(&format!("/mcp/{surface}"), era).await;
             let witness = house.client("/mcp/all", era).await;
-            let (mut quiet, mut told) = (client.listen().await, witness.listen().await);
+            let (mut quiet, mut output) = (client.listen().await, witness.listen().await);
             call_api(&client, "good__change_tools", &json!({}))
                 .await
                 .text();
-            told.wait_for(TOOLS_CHANGED).await;
+            output.wait_for(TOOLS_CHANGED).await;
             call_api(&client, "good__test_trigger_prompt_change", &json!({}))
                 .await
                 .text();
-            told.wait_for(PROMPTS_CHANGED).await;
+            output.wait_for(PROMPTS_CHANGED).await;
             let first = quiet.next().await.unwrap();
             assert!(
                 first.contains(PROMPTS_CHANGED),

@@ -167,13 +167,13 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
             others.push(visit("/mcp", token).await);
         }
         for other in others {
-            let told = other
+            let output = other
                 .call(CALL, &json!({ "result": id }))
                 .await
                 .tool_error();
             assert!(
-                told.contains(&format!("there is no result `{id}`")),
-                "{told}"
+                output.contains(&format!("there is no result `{id}`")),
+                "{output}"
             );
             let batch = json!({ "calls": [{ "result": id, "offset": offset }] });
             assert!(

@@ -34,17 +34,17 @@ fn orders() -> Vec<(Value, Value, &'static str)> {
 }
 
 #[tokio::test]
-async fn a_value_that_can_only_mean_one_thing_is_taken_so_and_the_model_is_told() {
+async fn an_unambiguous_value_is_converted_and_the_model_is_informed() {
     let house = House::new().await;
     for client in house.clients("search").await {
-        for (written, meant, told) in orders() {
+        for (written, meant, output) in orders() {
             for reply in [
                 call_api(&client, "shop__create_order", &written).await,
                 client.call("shop__create_order", &written).await,
             ] {
                 let result = reply.result();
                 assert_eq!(result["structuredContent"], meant, "{written}");
-                assert!(reply.text().ends_with(told), "{}", reply.text());
+                assert!(reply.text().ends_with(output), "{}", reply.text());
             }
         }
         let calls = json!([{ "tool": "shop__create_order", "arguments": orders()[0].0 }]);

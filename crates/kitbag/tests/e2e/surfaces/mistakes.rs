@@ -100,26 +100,26 @@ async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_tho
                 "/parallel: there is no such parameter",
             ),
         ] {
-            let told = client.call(tool, &arguments).await.tool_error();
-            assert!(told.contains(expected), "{tool} {arguments}: {told}");
-            no_names_of_ours(&told);
+            let output = client.call(tool, &arguments).await.tool_error();
+            assert!(output.contains(expected), "{tool} {arguments}: {output}");
+            no_names_of_ours(&output);
         }
-        let told = client
+        let output = client
             .call(SEARCH, &json!({ "querry": "x" }))
             .await
             .tool_error();
-        assert!(told.ends_with("Example: {\"query\":\"x\"}"), "{told}");
+        assert!(output.ends_with("Example: {\"query\":\"x\"}"), "{output}");
     }
     let adaptive = house.client("/mcp/adaptive", Era::Modern).await;
-    let told = adaptive
+    let output = adaptive
         .call(ENABLE, &json!({ "groups": "shop" }))
         .await
         .tool_error();
     assert!(
-        told.contains("/group: missing, expected a string; you sent `groups`"),
-        "{told}"
+        output.contains("/group: missing, expected a string; you sent `groups`"),
+        "{output}"
     );
-    no_names_of_ours(&told);
+    no_names_of_ours(&output);
 }
 
 #[tokio::test]
@@ -142,16 +142,16 @@ async fn what_is_no_call_in_a_batch_is_explained_without_names_of_ours() {
                 "Example: {\"tool\":\"good__echo\"}",
             ),
         ] {
-            let told = client.call(BATCH, &json!({ "calls": calls })).await.text();
-            assert!(told.starts_with("[1/1] not a call: error"), "{told}");
-            assert!(told.contains(expected), "{calls}: {told}");
-            no_names_of_ours(&told);
+            let output = client.call(BATCH, &json!({ "calls": calls })).await.text();
+            assert!(output.starts_with("[1/1] not a call: error"), "{output}");
+            assert!(output.contains(expected), "{calls}: {output}");
+            no_names_of_ours(&output);
         }
     }
 }
 
 #[track_caller]
-fn no_names_of_ours(told: &str) {
+fn no_names_of_ours(output: &str) {
     for name in [
         "struct ",
         "enum ",
@@ -161,7 +161,7 @@ fn no_names_of_ours(told: &str) {
         " at line ",
         "CallApiArguments",
     ] {
-        assert!(!told.contains(name), "{name:?} in {told}");
+        assert!(!output.contains(name), "{name:?} in {output}");
     }
 }
 
@@ -183,26 +183,26 @@ async fn an_always_on_tool_asked_for_through_another_is_run_where_it_only_looks(
             .await;
         assert!(batch.text().contains(&direct), "{}", batch.text());
         for tool in [CALL, BATCH] {
-            let told = call_api(&client, tool, &json!({ "tool": "good__echo" }))
+            let output = call_api(&client, tool, &json!({ "tool": "good__echo" }))
                 .await
                 .tool_error();
             assert_eq!(
-                told,
+                output,
                 format!("call `{tool}` directly, not through call_api")
             );
         }
-        let told = call_api(&client, ENABLE, &json!({ "group": "shop" }))
+        let output = call_api(&client, ENABLE, &json!({ "group": "shop" }))
             .await
             .tool_error();
-        assert!(told.contains("/mcp/adaptive"), "{told}");
-        let told = call_api(&client, SEARCH, &json!({})).await.tool_error();
-        assert!(told.contains("/query: missing"), "{told}");
+        assert!(output.contains("/mcp/adaptive"), "{output}");
+        let output = call_api(&client, SEARCH, &json!({})).await.tool_error();
+        assert!(output.contains("/query: missing"), "{output}");
     }
     let adaptive = house.client("/mcp/adaptive", Era::Modern).await;
-    let told = call_api(&adaptive, ENABLE, &json!({ "group": "shop" }))
+    let output = call_api(&adaptive, ENABLE, &json!({ "group": "shop" }))
         .await
         .text();
-    assert_eq!(told, "6 tools of shop are in your list now.");
+    assert_eq!(output, "6 tools of shop are in your list now.");
 }
 
 #[tokio::test]
@@ -217,36 +217,36 @@ async fn a_wrong_name_is_answered_with_those_like_it() {
             ("Shop__Create_Order", "shop__create_order"),
             ("good__ecko", "good__echo"),
         ] {
-            let told = call_api(&client, name, &json!({})).await.tool_error();
+            let output = call_api(&client, name, &json!({})).await.tool_error();
             assert!(
-                told.contains(&format!(
+                output.contains(&format!(
                     "there is no tool called `{name}`; did you mean {near}"
                 )),
-                "{told}"
+                "{output}"
             );
             let direct = client.call(name, &json!({})).await.tool_error();
-            assert_eq!(direct, told);
+            assert_eq!(direct, output);
         }
-        let told = call_api(&client, "zzz", &json!({})).await.tool_error();
+        let output = call_api(&client, "zzz", &json!({})).await.tool_error();
         assert!(
-            told.contains("search_available_tools"),
-            "with nothing like it, where to look: {told}"
+            output.contains("search_available_tools"),
+            "with nothing like it, where to look: {output}"
         );
-        let told = client
+        let output = client
             .call(CALL, &json!({ "provider": "shop", "path": "/x" }))
             .await
             .tool_error();
-        assert!(told.contains("no provider called `shop`"), "{told}");
-        let told = client
+        assert!(output.contains("no provider called `shop`"), "{output}");
+        let output = client
             .call(CALL, &json!({ "result": "nothing" }))
             .await
             .tool_error();
-        assert!(told.contains("there is no result `nothing`"), "{told}");
+        assert!(output.contains("there is no result `nothing`"), "{output}");
     }
 }
 
 /// Makes a wrong call, and then the example call in its error.
-async fn check(client: &Client, tool: &str, wrong: &Value, told: &[&str]) {
+async fn check(client: &Client, tool: &str, wrong: &Value, output: &[&str]) {
     let error = call_api(client, tool, wrong).await.tool_error();
     assert!(
         error.starts_with(&format!(
@@ -254,8 +254,8 @@ async fn check(client: &Client, tool: &str, wrong: &Value, told: &[&str]) {
         )),
         "{error}"
     );
-    for told in told {
-        assert!(error.contains(told), "no {told} in {error}");
+    for output in output {
+        assert!(error.contains(output), "no {output} in {error}");
     }
     let example = error
         .lines()
@@ -267,12 +267,12 @@ async fn check(client: &Client, tool: &str, wrong: &Value, told: &[&str]) {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told_with_an_example_that_is_right() {
+async fn wrong_arguments_get_a_correct_example() {
     let house = House::new().await;
     for client in house.clients("search").await {
         let tool = "shop__create_order";
         let items = json!([{ "sku": "tea", "count": 2 }]);
-        for (wrong, told) in [
+        for (wrong, output) in [
             (
                 json!({}),
                 &["/customer: missing, expected a string", "/items: missing"] as &[_],
@@ -307,7 +307,7 @@ async fn wrong_arguments_are_told_with_an_example_that_is_right() {
                 &["/zzz: there is no such parameter"],
             ),
         ] {
-            check(&client, tool, &wrong, told).await;
+            check(&client, tool, &wrong, output).await;
         }
         check(
             &client,

@@ -238,10 +238,11 @@ async fn call_api(client: &Client, tool: &str, arguments: &Value) -> Reply {
 
 /// Creates a key; returns its id and the key.
 async fn key(home: &Home, tenant: &str) -> (String, String) {
-    let told = home
+    let output = home
         .kitbag(&["key", "create", "--tenant", tenant, "--json"])
         .await;
-    let created: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let created: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     (
         created["id"].as_str().unwrap().to_owned(),
         created["key"].as_str().unwrap().to_owned(),

@@ -78,7 +78,7 @@ async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
 }
 
 #[tokio::test]
-async fn in_a_batch_a_legacy_client_is_asked_and_a_modern_model_told_to_call_alone() {
+async fn in_a_batch_a_legacy_client_is_asked_and_a_modern_one_must_call_separately() {
     let world = World::new().await;
     let (modern, legacy) = (
         client(&world, Era::Modern, answer_everything).await,

@@ -127,16 +127,16 @@ async fn what_an_api_may_not_be_asked_is_refused_before_anything_is_sent() {
                 "no provider called `aip`; did you mean api",
             ),
         ] {
-            let told = client.call(CALL, &asked).await.tool_error();
-            assert!(told.contains(expected), "{asked}: {told}");
+            let output = client.call(CALL, &asked).await.tool_error();
+            assert!(output.contains(expected), "{asked}: {output}");
         }
-        let told = client
+        let output = client
             .call(CALL, &json!({ "provider": "closed", "path": "/items" }))
             .await
             .tool_error();
         assert!(
-            told.contains("allow_private"),
-            "it says what to change: {told}"
+            output.contains("allow_private"),
+            "it says what to change: {output}"
         );
     }
     assert!(api.requests().is_empty(), "{:?}", api.requests());
@@ -154,10 +154,10 @@ async fn a_redirect_leads_to_no_place_that_may_not_be_called() {
             "http://[::1]/",
         ] {
             let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
-            let told = client.call(CALL, &asked).await.tool_error();
+            let output = client.call(CALL, &asked).await.tool_error();
             assert!(
-                told.contains("is not an allowed destination"),
-                "{to}: {told}"
+                output.contains("is not an allowed destination"),
+                "{to}: {output}"
             );
         }
         let to = format!("{}/items", elsewhere.url);
@@ -198,17 +198,17 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
             json!({ "provider": "api", "path": "/LARGE" }),
             json!({ "provider": "api", "path": "/Large;x=1" }),
         ] {
-            let told = client.call(CALL, &asked).await.tool_error();
-            assert!(told.contains("`api` has nothing at"), "{asked}: {told}");
-            let told = client
+            let output = client.call(CALL, &asked).await.tool_error();
+            assert!(output.contains("`api` has nothing at"), "{asked}: {output}");
+            let output = client
                 .call(super::BATCH, &json!({ "calls": [asked] }))
                 .await
                 .text();
-            assert!(told.contains("`api` has nothing at"), "{asked}: {told}");
+            assert!(output.contains("`api` has nothing at"), "{asked}: {output}");
         }
         let hidden = gateway.visitor("/mcp", era).key(&globex).connect().await;
-        let told = super::discover(&hidden, &json!({})).await.text();
-        assert!(!told.contains("api"), "{told}");
+        let output = super::discover(&hidden, &json!({})).await.text();
+        assert!(!output.contains("api"), "{output}");
         let ask = async |provider: &str| {
             hidden
                 .call(CALL, &json!({ "provider": provider, "path": "/items" }))
@@ -248,10 +248,10 @@ async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_ba
             "/v1/%61dmin/x",
             &format!("{home}/v1/admin/x"),
         ] {
-            let told = led(to).await.tool_error();
+            let output = led(to).await.tool_error();
             assert!(
-                told.contains("`api` redirects to a path that the rules do not permit"),
-                "{to}: {told}"
+                output.contains("`api` redirects to a path that the rules do not permit"),
+                "{to}: {output}"
             );
         }
         for to in [
@@ -261,10 +261,10 @@ async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_ba
             "/v1/../hidden/x",
             &home.replace("127.0.0.1", "localhost"),
         ] {
-            let told = led(to).await.tool_error();
+            let output = led(to).await.tool_error();
             assert!(
-                told.contains("`api` redirects to an address outside its base address"),
-                "{to}: {told}"
+                output.contains("`api` redirects to an address outside its base address"),
+                "{to}: {output}"
             );
         }
     }
@@ -313,13 +313,13 @@ async fn a_secret_that_is_missing_is_named_and_never_guessed() {
     let gateway = Gateway::with(&api.table("api", settings)).await;
     for era in Era::each() {
         let client = gateway.visitor("/mcp", era).connect().await;
-        let told = client
+        let output = client
             .call(CALL, &json!({ "provider": "api", "path": "/items" }))
             .await
             .tool_error();
         assert!(
-            told.contains("NOT_SET") && told.contains("What to do: "),
-            "{told}"
+            output.contains("NOT_SET") && output.contains("What to do: "),
+            "{output}"
         );
     }
     assert!(api.requests().is_empty());

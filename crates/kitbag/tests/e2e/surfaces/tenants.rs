@@ -37,28 +37,28 @@ async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
                 .key(&token)
                 .connect()
                 .await;
-            let mut told = client.tool_names().await.join("\n");
+            let mut output = client.tool_names().await.join("\n");
             for query in ["place an order", "return arguments as they are", "delete"] {
                 let found = client
                     .call(SEARCH, &json!({ "query": query, "limit": 20 }))
                     .await;
-                told.push_str(&found.text());
+                output.push_str(&found.text());
             }
             for what in [
                 json!({}),
                 json!({ "provider": "shop" }),
                 json!({ "group": "mixed" }),
             ] {
-                told.push_str(&discover(&client, &what).await.text());
+                output.push_str(&discover(&client, &what).await.text());
             }
-            told.push_str(
+            output.push_str(
                 &call_api(&client, "shop__refnd", &json!({}))
                     .await
                     .tool_error(),
             );
-            assert!(told.contains("shop__refund"), "{told}");
+            assert!(output.contains("shop__refund"), "{output}");
             for hidden in HIDDEN {
-                assert!(!told.contains(hidden), "{hidden} on {surface}: {told}");
+                assert!(!output.contains(hidden), "{hidden} on {surface}: {output}");
             }
             let shop = discover(&client, &json!({})).await.text();
             assert!(
@@ -73,15 +73,18 @@ async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
                 json!({ "tool": "shop__create_order" }),
                 json!({ "group": "orders" }),
             ] {
-                let told = discover(&client, &what).await.tool_error();
-                assert!(told.contains("there is no"), "{told}");
+                let output = discover(&client, &what).await.tool_error();
+                assert!(output.contains("there is no"), "{output}");
             }
             if surface == "adaptive" {
-                let told = client
+                let output = client
                     .call(ENABLE, &json!({ "group": "orders" }))
                     .await
                     .tool_error();
-                assert!(told.contains("there is no group called `orders`"), "{told}");
+                assert!(
+                    output.contains("there is no group called `orders`"),
+                    "{output}"
+                );
             }
         }
         // Another caller still sees them all.
@@ -117,14 +120,14 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
                 .named("auditor")
                 .connect()
                 .await;
-            for told in attempts(&client, "shop__create_order").await {
+            for output in attempts(&client, "shop__create_order").await {
                 assert!(
-                    told.contains("there is no tool called `shop__create_order`"),
-                    "{told}"
+                    output.contains("there is no tool called `shop__create_order`"),
+                    "{output}"
                 );
                 assert!(
-                    !told.contains("customer"),
-                    "nothing is told of its schema: {told}"
+                    !output.contains("customer"),
+                    "nothing is told of its schema: {output}"
                 );
                 count += 1;
             }
@@ -132,9 +135,12 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
                 { "tool": "shop__refund", "arguments": { "order": "1" } },
                 { "tool": "shop__delete_order", "arguments": { "order": "1" } },
             ] });
-            let told = client.call(BATCH, &mixed).await.text();
-            assert!(told.contains("[1/2] shop__refund: ok"), "{told}");
-            assert!(told.contains("[2/2] shop__delete_order: error"), "{told}");
+            let output = client.call(BATCH, &mixed).await.text();
+            assert!(output.contains("[1/2] shop__refund: ok"), "{output}");
+            assert!(
+                output.contains("[2/2] shop__delete_order: error"),
+                "{output}"
+            );
             count += 2;
         }
     }

@@ -20,11 +20,11 @@ async fn check(gateway: &Gateway) {
         let name = format!("growing__added_{added}");
         // The first listing of the server may still be announced before this one.
         loop {
-            let told = stream.wait_for("notifications/tools/list_changed").await;
+            let output = stream.wait_for("notifications/tools/list_changed").await;
             if client_era == Era::Modern {
                 assert!(
-                    told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].is_i64(),
-                    "{told}"
+                    output["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].is_i64(),
+                    "{output}"
                 );
             }
             if client.tool_names().await.contains(&name) {
@@ -65,7 +65,7 @@ async fn a_tool_added_by_a_remote_server_is_listed_and_announced() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_there_before_the_servers_is_told_when_they_are_ready() {
+async fn an_early_client_is_notified_when_the_servers_are_ready() {
     let gateway = Gateway::with(&Testbed::new("late").manner("slow-start").table()).await;
     for client_era in Era::each() {
         let client = gateway.client(client_era).await;

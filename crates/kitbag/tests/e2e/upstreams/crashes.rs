@@ -16,11 +16,11 @@ async fn check(table: &str, expected: &[&str]) {
     let gateway = home.serve().await;
     for (path, tool) in [("/servers/bad/mcp", "echo"), ("/mcp/all", "bad__echo")] {
         let client = gateway.visitor(path, Era::Modern).connect().await;
-        let told = client.call(tool, &json!({})).await.tool_error();
+        let output = client.call(tool, &json!({})).await.tool_error();
         for words in expected {
             assert!(
-                told.contains(words),
-                "a call through {path} should say {words:?}: {told}"
+                output.contains(words),
+                "a call through {path} should say {words:?}: {output}"
             );
         }
     }
@@ -36,7 +36,7 @@ async fn check(table: &str, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_crash_at_start_is_told_with_the_last_words_and_the_remedy() {
+async fn a_crash_at_start_is_reported_with_stderr_and_remedy() {
     let last_words = "Error: API_KEY environment variable is required";
     let table = Testbed::new("bad").manner("crash-at-start").table();
     check(
@@ -69,7 +69,7 @@ async fn a_missing_variable_is_named() {
 }
 
 #[tokio::test]
-async fn a_program_that_ends_without_a_word_is_told_as_such() {
+async fn a_program_that_exits_silently_is_reported_as_such() {
     check(
         &command_table("bad", "true", &[], ""),
         &["`bad` exited before it was ready (exit code 0)"],
@@ -108,18 +108,18 @@ async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
         let slow = call_with_progress("frail__slow", &json!({ "ms": 20_000, "steps": 200 }));
         let mut beside = client.start("tools/call", &slow).await;
         beside.wait_for("notifications/progress").await;
-        let told = client.call("frail__crash", &json!({})).await.tool_error();
+        let output = client.call("frail__crash", &json!({})).await.tool_error();
         for words in [
             "`frail` disconnected during the call",
             "exit code 3",
             "fatal: the crash tool was called",
         ] {
-            assert!(told.contains(words), "{era}: {told}");
+            assert!(output.contains(words), "{era}: {output}");
         }
-        let told = beside.finish().await.tool_error();
+        let output = beside.finish().await.tool_error();
         assert!(
-            told.contains("`frail` disconnected during the call"),
-            "{era}: {told}"
+            output.contains("`frail` disconnected during the call"),
+            "{era}: {output}"
         );
         assert_eq!(
             client
@@ -132,7 +132,7 @@ async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
 }
 
 #[tokio::test]
-async fn what_killed_a_server_in_a_call_is_told_with_what_helps() {
+async fn a_server_killed_in_a_call_is_reported_with_cause_and_remedy() {
     let gateway = Gateway::with(&Testbed::new("frail").table()).await;
     let client = gateway.client(Era::Modern).await;
     client.knows("frail__crash").await;
@@ -147,13 +147,13 @@ async fn what_killed_a_server_in_a_call_is_told_with_what_helps() {
         ),
         ("usage: frail [--db DB]", "the next call restarts it"),
     ] {
-        let told = client
+        let output = client
             .call("frail__crash", &json!({ "words": words }))
             .await
             .tool_error();
         assert!(
-            told.contains(words) && told.contains(&format!("What to do: {help}")),
-            "{told}"
+            output.contains(words) && output.contains(&format!("What to do: {help}")),
+            "{output}"
         );
     }
 }
@@ -182,12 +182,12 @@ async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
     let client = gateway.client(Era::Modern).await;
     until("it is left alone", async || {
         let before = starts();
-        let told = client.call("ill__echo", &json!({})).await.tool_error();
+        let output = client.call("ill__echo", &json!({})).await.tool_error();
         assert!(
-            told.contains("still ill"),
-            "the reason is told every time: {told}"
+            output.contains("still ill"),
+            "the reason is told every time: {output}"
         );
-        let is_left_alone = told.contains("the next attempt is in");
+        let is_left_alone = output.contains("the next attempt is in");
         assert!(!is_left_alone || starts() == before, "that costs no start");
         is_left_alone.then_some(())
     })
@@ -206,10 +206,10 @@ async fn check_mistake(home: &Arc<Home>, mistake: &str) -> (Gateway, Client) {
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
     for _ in 0..6 {
-        let told = client.call("bad__echo", &json!({})).await.tool_error();
+        let output = client.call("bad__echo", &json!({})).await.tool_error();
         assert!(
-            told.contains(mistake) && !told.contains("in a row"),
-            "{told}"
+            output.contains(mistake) && !output.contains("in a row"),
+            "{output}"
         );
     }
     let warned = gateway.log();

@@ -41,12 +41,12 @@ async fn a_server_that_answers_no_ping_after_a_timeout_is_restarted_and_the_call
         let gateway = home.serve().await;
         let client = gateway.client(Era::Modern).await;
         client.knows("mute__echo").await;
-        let told = client.call("mute__echo", &json!({})).await.tool_error();
+        let output = client.call("mute__echo", &json!({})).await.tool_error();
         assert!(
-            told.contains(&format!(
+            output.contains(&format!(
                 "{DEAF}; it was restarted\nWhat to do: try once more"
             )),
-            "{era}: {told}"
+            "{era}: {output}"
         );
         cure(&trace);
         assert_eq!(
@@ -66,8 +66,8 @@ async fn calls_that_time_out_together_share_one_restart() {
     let nothing = json!({});
     let calls = (0..8).map(|_| client.call("mute__echo", &nothing));
     for reply in futures::future::join_all(calls).await {
-        let told = reply.tool_error();
-        assert!(told.contains("it was restarted"), "{told}");
+        let output = reply.tool_error();
+        assert!(output.contains("it was restarted"), "{output}");
     }
     cure(&trace);
     client.call("mute__echo", &json!({})).await.text();
@@ -83,10 +83,10 @@ async fn a_server_that_is_deaf_again_after_its_restart_is_left_alone_for_a_while
     client.knows("mute__echo").await;
     let call = async || client.call("mute__echo", &json!({})).await.tool_error();
     assert!(call().await.contains("it was restarted"));
-    let told = call().await;
+    let output = call().await;
     assert!(
-        told.contains(DEAF) && told.contains("failed 2 times in a row; the next attempt is in"),
-        "{told}"
+        output.contains(DEAF) && output.contains("failed 2 times in a row; the next attempt is in"),
+        "{output}"
     );
 }
 
@@ -102,11 +102,11 @@ async fn a_slow_server_that_answers_a_ping_goes_on_with_its_other_calls() {
         let steady = call_with_progress("mute__slow", &json!({ "ms": 12_000, "steps": 60 }));
         let steady = client.start("tools/call", &steady).await;
         let silent = json!({ "ms": 100_000 });
-        let told = client.call("mute__slow", &silent).await.tool_error();
+        let output = client.call("mute__slow", &silent).await.tool_error();
         assert!(
-            told.contains("`mute` did not answer within 3 s")
-                && told.contains("try a smaller request"),
-            "{told}"
+            output.contains("`mute` did not answer within 3 s")
+                && output.contains("try a smaller request"),
+            "{output}"
         );
         assert_eq!(
             steady.finish().await.text(),
@@ -137,16 +137,16 @@ async fn a_remote_server_that_is_deaf_to_a_session_gets_a_new_one() {
         cure(&trace);
     };
     let (reply, ()) = tokio::join!(client.call("mute__echo", &nothing), cured);
-    let told = reply.tool_error();
+    let output = reply.tool_error();
     assert!(
-        told.contains(&format!("{DEAF}; the connection to it was replaced")),
-        "{told}"
+        output.contains(&format!("{DEAF}; the connection to it was replaced")),
+        "{output}"
     );
     assert_eq!(client.call("mute__echo", &json!({})).await.text(), "{}");
 }
 
 #[tokio::test]
-async fn a_remote_server_that_stays_deaf_is_told_as_such_and_used_again_when_it_answers() {
+async fn a_remote_server_that_stays_deaf_is_reported_and_used_again_when_it_answers() {
     for era in ERAS {
         let home = Home::new("");
         let trace = home.path("trace").to_str().unwrap().to_owned();
@@ -156,10 +156,10 @@ async fn a_remote_server_that_stays_deaf_is_told_as_such_and_used_again_when_it_
         let gateway = home.serve().await;
         let client = gateway.client(Era::Modern).await;
         client.knows("mute__echo").await;
-        let told = client.call("mute__echo", &json!({})).await.tool_error();
+        let output = client.call("mute__echo", &json!({})).await.tool_error();
         assert!(
-            told.contains(&format!("{DEAF}; restarting it failed: `mute` ")),
-            "{era}: {told}"
+            output.contains(&format!("{DEAF}; restarting it failed: `mute` ")),
+            "{era}: {output}"
         );
         cure(&trace);
         until("it serves again", async || {

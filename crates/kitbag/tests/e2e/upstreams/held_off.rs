@@ -69,20 +69,20 @@ async fn a_server_that_asks_for_a_wait_gets_no_request_until_then_and_callers_re
         for status in [429, 503] {
             let queue = Queue::before(era).await;
             queue.hold_off(&format!("{status} 300"));
-            let told = queue.call_error().await;
+            let output = queue.call_error().await;
             let words = format!(
                 "`far` answered HTTP {status}: the quota is used up; it accepts no requests for another 5 min"
             );
             assert!(
-                told.contains(&words) && told.contains("What to do: call again in 5 min"),
-                "{era}: {told}"
+                output.contains(&words) && output.contains("What to do: call again in 5 min"),
+                "{era}: {output}"
             );
             let before = queue.rejected_count();
             let calls = (0..50).map(|_| queue.call_error());
-            for told in futures::future::join_all(calls).await {
+            for output in futures::future::join_all(calls).await {
                 assert!(
-                    told.contains("it accepts no requests for another"),
-                    "{era}: {told}"
+                    output.contains("it accepts no requests for another"),
+                    "{era}: {output}"
                 );
             }
             assert_eq!(queue.rejected_count(), before, "{era}");
@@ -119,10 +119,10 @@ async fn a_wait_that_a_server_asks_for_at_the_greeting_is_no_failure_to_be_count
     assert_eq!(restarted.code, Some(1), "{}", restarted.stdout);
     let before = queue.rejected_count();
     for _ in 0..5 {
-        let told = queue.call_error().await;
+        let output = queue.call_error().await;
         assert!(
-            told.contains("it accepts no requests for another") && !told.contains("in a row"),
-            "{told}"
+            output.contains("it accepts no requests for another") && !output.contains("in a row"),
+            "{output}"
         );
     }
     assert_eq!(queue.rejected_count(), before);

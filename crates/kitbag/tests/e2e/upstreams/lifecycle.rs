@@ -63,8 +63,11 @@ async fn a_server_that_would_hang_is_listed_from_the_store() {
     );
     let log = gateway.log();
     assert!(!log.contains("was not ready"), "no start was tried: {log}");
-    let told = client.call("moody__echo", &json!({})).await.tool_error();
-    assert!(told.contains("`moody` was not ready within 1s"), "{told}");
+    let output = client.call("moody__echo", &json!({})).await.tool_error();
+    assert!(
+        output.contains("`moody` was not ready within 1s"),
+        "{output}"
+    );
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use super::{ERAS, call_with_progress};
 use crate::harness::{Era, Gateway, Home, Remote, Testbed, until};
 
 #[tokio::test]
-async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
+async fn one_call_runs_one_waits_and_the_third_is_rejected() {
     let settings = "max_concurrent = 1\nmax_queued = 1";
     let gateway = Gateway::with(&Testbed::new("small").with(settings).table()).await;
     let client = gateway.client(Era::Modern).await;
@@ -27,12 +27,12 @@ async fn one_call_runs_one_waits_and_the_third_is_told_to_come_back() {
         .into_iter()
         .partition(|reply| reply.result()["isError"] == true);
     assert_eq!((busy.len(), done.len()), (1, 2));
-    let told = busy[0].tool_error();
+    let output = busy[0].tool_error();
     assert!(
-        told.contains("`small` has 1 calls running and 1 waiting"),
-        "{told}"
+        output.contains("`small` has 1 calls running and 1 waiting"),
+        "{output}"
     );
-    assert!(told.contains("try again"), "{told}");
+    assert!(output.contains("try again"), "{output}");
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn progress_keeps_a_long_call_alive() {
 }
 
 #[tokio::test]
-async fn a_silent_call_is_given_up_and_the_server_is_told() {
+async fn a_silent_call_is_cancelled_at_the_server() {
     for era in ERAS {
         let home = Home::new("");
         let trace = home.path("trace");
@@ -91,14 +91,17 @@ async fn a_silent_call_is_given_up_and_the_server_is_told() {
         let gateway = home.serve().await;
         let client = gateway.client(Era::Modern).await;
         client.knows("slow__slow").await;
-        let told = client
+        let output = client
             .call("slow__slow", &json!({ "ms": 20_000 }))
             .await
             .tool_error();
-        assert!(told.contains("`slow` did not answer within 1 s"), "{told}");
         assert!(
-            told.contains("raise `call_timeout` of [servers.slow]"),
-            "{told}"
+            output.contains("`slow` did not answer within 1 s"),
+            "{output}"
+        );
+        assert!(
+            output.contains("raise `call_timeout` of [servers.slow]"),
+            "{output}"
         );
         until("the server hears that no client waits", async || {
             let events = fs::read_to_string(trace.join("events.log")).unwrap_or_default();
@@ -121,8 +124,8 @@ async fn progress_cannot_stretch_a_call_beyond_its_deadline() {
     client.knows("slow__slow").await;
     let started = Instant::now();
     let params = call_with_progress("slow__slow", &json!({ "ms": 100_000, "steps": 500 }));
-    let told = client.request("tools/call", &params).await.tool_error();
-    assert!(told.contains("`slow` did not answer within"), "{told}");
+    let output = client.request("tools/call", &params).await.tool_error();
+    assert!(output.contains("`slow` did not answer within"), "{output}");
     assert!(
         started.elapsed() < Duration::from_secs(60),
         "{:?}",
@@ -140,11 +143,11 @@ async fn an_answer_beyond_the_limit_is_refused_and_the_next_one_is_not() {
         for server in ["chatty", "far"] {
             client.knows(&format!("{server}__big")).await;
             let big = format!("{server}__big");
-            let told = client
+            let output = client
                 .call(&big, &json!({ "bytes": 200_000 }))
                 .await
                 .tool_error();
-            assert!(told.contains("max_message_bytes"), "{server}: {told}");
+            assert!(output.contains("max_message_bytes"), "{server}: {output}");
             assert_eq!(
                 client
                     .call(&big, &json!({ "bytes": 1000 }))

@@ -148,11 +148,14 @@ async fn a_server_that_answers_nothing_is_given_up_without_harm_to_others() {
         let gateway = Gateway::with(&(mute.table() + &Testbed::new("good").table())).await;
         let client = gateway.client(Era::Modern).await;
         client.knows("good__echo").await;
-        let told = client.call("mute__echo", &json!({})).await.tool_error();
-        assert!(told.contains("`mute` was not ready within 1s"), "{told}");
+        let output = client.call("mute__echo", &json!({})).await.tool_error();
         assert!(
-            told.contains("raise `start_timeout` of [servers.mute]"),
-            "{told}"
+            output.contains("`mute` was not ready within 1s"),
+            "{output}"
+        );
+        assert!(
+            output.contains("raise `start_timeout` of [servers.mute]"),
+            "{output}"
         );
         assert_eq!(client.call("good__echo", &json!({})).await.text(), "{}");
     }

@@ -52,7 +52,7 @@ async fn a_remote_server_of_any_kind_lists_answers_and_reports_progress() {
 }
 
 #[tokio::test]
-async fn a_server_of_the_old_transport_is_recognised_without_being_told() {
+async fn a_server_of_the_old_transport_is_detected() {
     let remote = Remote::sse(&["--era", "legacy"]).await;
     let gateway = Gateway::with(&format!("[servers.far]\nurl = \"{}\"\n", remote.url)).await;
     let client = gateway.client(Era::Modern).await;
@@ -61,7 +61,7 @@ async fn a_server_of_the_old_transport_is_recognised_without_being_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_restarted_and_knows_us_no_more_serves_the_next_call() {
+async fn a_restarted_server_without_our_session_serves_the_next_call() {
     for kind in Kind::ALL {
         let remote = kind.start().await;
         let gateway = Gateway::with(&remote.table("far", "")).await;
@@ -92,9 +92,10 @@ async fn a_server_that_is_down_is_named_and_comes_back_by_itself() {
         client.knows("far__echo").await;
         client.knows("near__echo").await;
         let remote = remote.end();
-        let told = client.call("far__echo", &json!({})).await.tool_error();
-        let says_so = told.contains("onnection refused") || told.contains("the event stream ended");
-        assert!(told.contains("`far`") && says_so, "{kind:?}: {told}");
+        let output = client.call("far__echo", &json!({})).await.tool_error();
+        let says_so =
+            output.contains("onnection refused") || output.contains("the event stream ended");
+        assert!(output.contains("`far`") && says_so, "{kind:?}: {output}");
         assert_eq!(client.call("near__echo", &json!({})).await.text(), "{}");
         let _remote = remote.start().await;
         until("it is back", async || answers(&client).await.then_some(())).await;
@@ -112,10 +113,10 @@ async fn a_server_that_dies_in_a_call_ends_the_call_at_once() {
         let mut call = client.start("tools/call", &params).await;
         call.wait_for("notifications/progress").await;
         drop(remote);
-        let told = call.finish().await.tool_error();
+        let output = call.finish().await.tool_error();
         assert!(
-            told.contains("`far` disconnected during the call"),
-            "{kind:?}: {told}"
+            output.contains("`far` disconnected during the call"),
+            "{kind:?}: {output}"
         );
     }
 }
@@ -126,8 +127,11 @@ async fn an_address_where_no_server_is_gets_a_sentence_that_says_so() {
     let elsewhere = remote.url.replace("/mcp", "/nothing-here");
     let gateway = Gateway::with(&format!("[servers.lost]\nurl = \"{elsewhere}\"\n")).await;
     let client = gateway.client(Era::Modern).await;
-    let told = client.call("lost__echo", &json!({})).await.tool_error();
-    assert!(told.contains("`lost`") && told.contains("404"), "{told}");
+    let output = client.call("lost__echo", &json!({})).await.tool_error();
+    assert!(
+        output.contains("`lost`") && output.contains("404"),
+        "{output}"
+    );
 }
 
 async fn answers(client: &Client) -> bool {

@@ -73,14 +73,14 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let index = capability_index(invocation).await?;
-    let going_on = invocation.output.progress("Indexing tools");
+    let progress = invocation.output.progress("Indexing tools");
     let mut sets = Vec::new();
     for dataset in &arguments.dataset {
-        let set = ReplayedSet::load(dataset, arguments, &index, &going_on).await?;
-        going_on.update(&format!("Replaying {}", set.name));
+        let set = ReplayedSet::load(dataset, arguments, &index, &progress).await?;
+        progress.update(&format!("Replaying {}", set.name));
         sets.push(set.compute_curves(arguments));
     }
-    drop(going_on);
+    drop(progress);
     let report = LearningReport::new(arguments, sets);
     invocation
         .output
@@ -108,20 +108,20 @@ impl ReplayedSet {
         dataset: &Path,
         arguments: &Arguments,
         index: &CapabilityIndex,
-        going_on: &ProgressDisplay,
+        progress: &ProgressDisplay,
     ) -> anyhow::Result<Self> {
         let tools = read_tools(dataset, &arguments.catalog)?;
         let names = tools.iter().map(|tool| tool.exposed.clone()).collect();
         let mut set = Self {
             name: set_name(dataset),
-            index: index_tools(tools, index, true, going_on).await?,
+            index: index_tools(tools, index, true, progress).await?,
             tools: names,
             requests: Vec::new(),
         };
         let queries: Vec<QueryLine> = read_lines(&dataset.join("queries.jsonl"))?;
         let all = pluralize(queries.len(), "request");
         for (number, query) in queries.into_iter().enumerate() {
-            going_on.update(&format!("Searching: {number} of {all}"));
+            progress.update(&format!("Searching: {number} of {all}"));
             let intent = embed_request(index, &query.query).await?;
             set.add_request(intent, query.relevant);
         }

@@ -113,9 +113,9 @@ async fn measure_retrieval(
     let queries = read_lines(arguments.queries.as_ref().unwrap_or(&of_the_folder))?;
     let started = Instant::now();
     let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
-    let going_on = invocation.output.progress("Indexing tools");
+    let progress = invocation.output.progress("Indexing tools");
     let ranker = arguments.ranker;
-    let built = index_tools(tools, index, ranker.has_vectors(), &going_on).await?;
+    let built = index_tools(tools, index, ranker.has_vectors(), &progress).await?;
     let build = started.elapsed();
     let asker = RequestRunner {
         ranker,
@@ -125,7 +125,7 @@ async fn measure_retrieval(
     let mut results: Vec<RequestResult> = Vec::with_capacity(queries.len());
     let all = pluralize(queries.len(), "request");
     for (number, query) in queries.into_iter().enumerate() {
-        going_on.update(&format!("Searching: {number} of {all}"));
+        progress.update(&format!("Searching: {number} of {all}"));
         results.push(asker.run_request(query).await?);
     }
     let mut report = RetrievalReport::new(&results, built.len(), build);

@@ -130,17 +130,17 @@ impl RequestResult {
     }
 
     pub(super) fn to_judged(&self) -> JudgedQuery<'_> {
-        let places = self.slots.iter();
+        let ranks = self.slots.iter();
         JudgedQuery {
-            ranked: places
+            ranked: ranks
                 .map(|place| place.iter().map(String::as_str).collect())
                 .collect(),
             relevant: self.query.relevant.iter().map(String::as_str).collect(),
         }
     }
 
-    fn is_right_in_first(&self, places: usize) -> bool {
-        let mut shown = self.slots.iter().take(places).flatten();
+    fn is_right_in_first(&self, count: usize) -> bool {
+        let mut shown = self.slots.iter().take(count).flatten();
         shown.any(|name| self.query.relevant.contains(name))
     }
 }

@@ -94,7 +94,7 @@ pub(super) async fn fetch(
     let context = AnswerContext {
         server: &name,
         secrets: &mut secrets,
-        environment: &invocation.at.environment,
+        environment: &invocation.source.environment,
     };
     let filled = arguments.fill(&plan, &server.name, context, invocation.output)?;
     let origin = RegistryOrigin {

@@ -214,16 +214,16 @@ impl Draft {
         force: bool,
         invocation: &Invocation,
     ) -> anyhow::Result<Self> {
-        let path = invocation.at.editable_file()?;
+        let path = invocation.source.editable_file()?;
         let text = edit::read_file(&path)?;
-        let before = invocation.at.parse(&text, &path);
+        let before = invocation.source.parse(&text, &path);
         check_name_is_free(
             &before.context("the configuration cannot be used")?,
             name,
             force,
         )?;
         let text = edit::add_server(&text, name, server)?;
-        let config = invocation.at.parse(&text, &path);
+        let config = invocation.source.parse(&text, &path);
         let config = config.with_context(|| format!("the server `{name}` was not added"))?;
         Ok(Self { path, text, config })
     }

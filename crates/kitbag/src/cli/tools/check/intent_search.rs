@@ -35,7 +35,7 @@ pub(super) async fn search(
 ) -> anyhow::Result<IntentSearch> {
     let tools: Vec<&Arc<ToolFile>> = sources.sources.iter().flat_map(|it| &it.tools).collect();
     let searched = index_sources(sources, distractors)?;
-    let going_on = invocation.output.progress("Checking");
+    let progress = invocation.output.progress("Checking");
     let mut search = IntentSearch {
         findings: Vec::new(),
         intents: tools.iter().map(|tool| tool.intents.len()).sum(),
@@ -45,7 +45,7 @@ pub(super) async fn search(
         return Ok(search);
     }
     let index = DetachedIndex::build(searched, |done, total| {
-        going_on.update(&format_progress(done, total));
+        progress.update(&format_progress(done, total));
     });
     let index = index.await?;
     let options = Options {
@@ -57,7 +57,7 @@ pub(super) async fn search(
         .iter()
         .flat_map(|tool| tool.intents.iter().map(move |intent| (tool, intent)));
     for (number, (tool, intent)) in intents.enumerate() {
-        going_on.update(&format!("Searching: {number} of {all}"));
+        progress.update(&format!("Searching: {number} of {all}"));
         let found = index.find(intent, &options).await?;
         if !found.iter().any(|it| matches_tool(it, tool)) {
             search.findings.push(miss_finding(tool, intent, &found));

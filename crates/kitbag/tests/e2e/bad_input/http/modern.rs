@@ -60,7 +60,7 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 #[tokio::test]
-async fn a_modern_request_whose_headers_or_meta_are_wrong_is_told_what_is_wrong() {
+async fn a_modern_request_with_wrong_headers_or_meta_gets_a_clear_error() {
     let gateway = gateway().await;
     let client = gateway.client(Era::Modern).await;
     client.knows("good__echo").await;

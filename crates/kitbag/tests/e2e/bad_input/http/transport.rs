@@ -167,7 +167,7 @@ async fn clients_that_stall_in_the_middle_delay_no_other_client() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_not_http_are_turned_away() {
+async fn bytes_that_are_not_http_are_rejected() {
     let gateway = gateway().await;
     let address = gateway.base.strip_prefix("http://").unwrap();
     for junk in [

@@ -190,13 +190,13 @@ async fn answer(
     if let Some(answered) = authority::answer(&house, uri.path(), uri.query(), &headers, &body) {
         return answered;
     }
-    if let Some(away) = turned_away(&house, &headers, &body) {
+    if let Some(away) = reject_request(&house, &headers, &body) {
         return away;
     }
     forward(&house, method, &uri, &headers, body).await
 }
 
-fn turned_away(house: &House, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
+fn reject_request(house: &House, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
     let metadata = format!("{}/.well-known/oauth-protected-resource", house.base);
     let token = headers
         .get(header::AUTHORIZATION)

@@ -180,7 +180,8 @@ fn an_own_directory_is_checked_with_the_built_in_tools() {
     let output = home.run(&["tools", "check", "mine", "--only", "99"]);
     assert_eq!(output.code, Some(2), "{}", output.stderr);
     assert!(
-        output.stderr
+        output
+            .stderr
             .contains("`99` is not a check; the checks are 03, 04"),
         "{}",
         output.stderr

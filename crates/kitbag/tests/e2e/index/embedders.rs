@@ -136,7 +136,8 @@ async fn vectors_of_another_length_than_the_index_has_are_refused_after_a_restar
     let output = listed.home.kitbag(&["search", "send mail", "--json"]).await;
     assert_eq!(names(&output)[0], "shop__send_mail");
     assert!(
-        output.stderr
+        output
+            .stderr
             .contains("returned vectors with 32 dimensions, expected 64"),
         "{}",
         output.stderr
@@ -233,7 +234,8 @@ async fn a_directory_without_a_model_is_refused_before_anything_starts() {
             output.stderr
         );
         assert!(
-            output.stderr
+            output
+                .stderr
                 .contains("must contain config.json, model.safetensors"),
             "{}",
             output.stderr

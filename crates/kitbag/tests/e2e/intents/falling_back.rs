@@ -78,7 +78,7 @@ async fn without_a_sandbox_requests_are_answered_by_plain_calls() {
         .call("run_code", &json!({ "code": "return 1" }))
         .await;
     assert!(
-        refused.told().contains("programs cannot run here"),
+        refused.tool_text().contains("programs cannot run here"),
         "{}",
         refused.tool_text()
     );

@@ -161,7 +161,10 @@ async fn the_call_right_behind_an_announcement_waits_for_the_new_list() {
         server.change();
         let first = caller.call("good__note_read", &json!({ "id": "n7" })).await;
         let output = first.raw();
-        assert!(output.contains("n7") || output.contains("unapproved"), "{output}");
+        assert!(
+            output.contains("n7") || output.contains("unapproved"),
+            "{output}"
+        );
         assert!(
             !passes(&caller).await,
             "{era}: only what nothing announced can pass"

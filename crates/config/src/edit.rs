@@ -337,18 +337,18 @@ deny_tools = ["*/delete_*"]
 
     #[test]
     fn a_key_is_set_where_it_is_or_at_the_end() {
-        let set = |text: &str| set_key(text, "secrets", "key", "keyring").unwrap();
-        assert_eq!(set(""), "[secrets]\nkey = \"keyring\"\n");
+        let set = |text: &str| set_key(text, "secrets", "key", "env").unwrap();
+        assert_eq!(set(""), "[secrets]\nkey = \"env\"\n");
         assert_eq!(
             set(TEXT),
             format!(
-                "{}\n[secrets]\nkey = \"keyring\"\n# The end.\n",
+                "{}\n[secrets]\nkey = \"env\"\n# The end.\n",
                 TEXT.replace("# The end.\n", "")
             )
         );
         assert_eq!(
             set("secrets.key = 'file' # ours\na.b = 1\n"),
-            "secrets.key = \"keyring\" # ours\na.b = 1\n"
+            "secrets.key = \"env\" # ours\na.b = 1\n"
         );
     }
 

@@ -21,8 +21,7 @@ pub struct Options {
     /// A tool passes with any of these; an empty list passes all. The same holds for the next three
     /// lists.
     pub scopes: Vec<String>,
-    /// MCP servers and APIs. Serialized under their former name, `providers`.
-    #[serde(rename = "providers", alias = "servers")]
+    /// MCP servers and APIs.
     pub servers: Vec<String>,
     pub tags: Vec<String>,
     pub write_classes: Vec<WriteClass>,

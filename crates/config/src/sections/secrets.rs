@@ -19,8 +19,7 @@ const TABLE: KeyTable = KeyTable {
         name: "key",
         default: Fallback::Value(|| text_value(KeyLocation::default().as_str())),
         meaning: "Where the key that encrypts secrets and logins is stored: `\"file\"` is a file named \
-                  `secret.key` next to the database that only its owner can read, `\"keyring\"` the keyring of the \
-                  operating system, `\"env\"` only the variable `KITBAG_SECRET_KEY`.",
+                  `secret.key` next to the database that only its owner can read, `\"env\"` only the variable `KITBAG_SECRET_KEY`.",
         ..KeyRow::PLAIN
     }],
 };
@@ -36,23 +35,16 @@ pub enum KeyLocation {
     /// In a file next to the database.
     #[default]
     File,
-    /// In the keyring of the operating system.
-    Keyring,
     /// Only in the environment.
     Env,
 }
 
 impl KeyLocation {
-    pub const ALL: [(&str, Self); 3] = [
-        ("file", Self::File),
-        ("keyring", Self::Keyring),
-        ("env", Self::Env),
-    ];
+    pub const ALL: [(&str, Self); 2] = [("file", Self::File), ("env", Self::Env)];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::File => "file",
-            Self::Keyring => "keyring",
             Self::Env => "env",
         }
     }

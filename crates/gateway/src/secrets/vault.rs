@@ -2,7 +2,6 @@
 //! `${secret:NAME}`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -14,7 +13,6 @@ use kitbag_store::{ChangeCounts, KeyKeeper, SecretName, Store, Vault, VaultKey};
 use kitbag_upstream::ServerSpec;
 use tokio::sync::watch;
 
-use crate::secrets::keyring::Keyring;
 use crate::secrets::secrecy;
 use crate::state::store_address::store_address;
 
@@ -42,7 +40,6 @@ pub fn open_vault(location: KeyLocation, store: &Store) -> anyhow::Result<Vault>
 pub fn key_keeper(location: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
     match location {
         KeyLocation::File => Arc::new(store.key_file()),
-        KeyLocation::Keyring => Arc::new(Keyring::for_database(Path::new(store.location()))),
         KeyLocation::Env => Arc::new(UnsetKeyVariable),
     }
 }

@@ -295,7 +295,7 @@ mod tests {
             host.replace_config(&config).await.unwrap(),
             ServerChanges::default()
         );
-        config.secret_key = KeyLocation::Keyring;
+        config.secret_key = KeyLocation::Env;
         let done = host.replace_config(&config).await.unwrap();
         assert_eq!(done.changed, BTreeSet::from(["a".parse().unwrap()]));
     }

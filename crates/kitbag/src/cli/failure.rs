@@ -21,7 +21,6 @@ use crate::local::relay::GatewayEnded;
 use kitbag_embedding::EmbedderError;
 use kitbag_gateway::admin::app::NotIndexed;
 use kitbag_gateway::call::failure::Failure;
-use kitbag_gateway::secrets::keyring::KeyringError;
 use kitbag_gateway::state::store_address::StoreConfigError;
 use kitbag_gateway::state::web_pages::BrowserError;
 
@@ -163,7 +162,6 @@ fn find_remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         downcast_remedy(cause, ConfigError::remedy),
         downcast_remedy(cause, |it: &CallError| it.remedy()),
         downcast_remedy(cause, |it: &StartError| it.remedy()),
-        downcast_remedy(cause, |it: &KeyringError| Some(it.remedy().to_owned())),
         downcast_remedy(cause, |it: &EmbedderError| it.remedy()),
         downcast_remedy(cause, |it: &StoreConfigError| it.remedy()),
         downcast_remedy(cause, |it: &BrowserError| it.remedy()),

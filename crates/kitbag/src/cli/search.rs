@@ -37,9 +37,9 @@ pub struct Arguments {
     /// Omit tools with a higher p99 latency, in milliseconds.
     #[arg(long, value_name = "MS")]
     max_latency: Option<f64>,
-    /// Only tools of this provider; repeatable.
-    #[arg(long, value_name = "NAME")]
-    provider: Vec<String>,
+    /// Only tools of this server or API; repeatable.
+    #[arg(long, alias = "provider", value_name = "NAME")]
+    server: Vec<String>,
     /// Only tools with this tag.
     #[arg(long)]
     tag: Vec<String>,
@@ -79,7 +79,7 @@ impl Arguments {
             max_cost_usd: self.max_cost,
             include_unknown_cost: self.unknown_cost,
             max_latency_ms_p99: self.max_latency,
-            servers: self.provider,
+            servers: self.server,
             tags: self.tag,
             write_classes: self.write_class,
             ..Options::default()

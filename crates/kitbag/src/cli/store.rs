@@ -177,8 +177,8 @@ async fn copy_with_progress(
     Ok(report?)
 }
 
-/// Moves the encryption key of the secrets, which is not in the store: a key file or keyring entry
-/// belongs to one store.
+/// Moves the encryption key of the secrets, which is not in the store: a key file belongs to one
+/// store.
 async fn move_secret_key(from: &Store, to: &Store, config: &Config) -> anyhow::Result<()> {
     if key_from_environment()?.is_some() {
         return Ok(());

@@ -145,7 +145,7 @@ async fn what_a_context_has_already_or_cannot_pay_for_is_left_out() {
         names(&sure).is_empty() && sure["confidence"]["any"].is_number(),
         "{sure:#}"
     );
-    let (status, wrong) = ask(&gateway, &asked(json!({ "providers": ["bedd"] }))).await;
+    let (status, wrong) = ask(&gateway, &asked(json!({ "servers": ["bedd"] }))).await;
     assert_eq!(
         (status, &wrong["error"]["try"]),
         (400, &json!("did you mean `bed`?"))

@@ -39,7 +39,7 @@ pub(super) async fn post_retrieve(
     };
     let (caller, body) = (&posted.caller, &posted.bytes);
     let request = RetrieveRequest::parse(body).and_then(|mut request| {
-        request.normalize_providers(&known_providers(&gateway, &gateway.catalog(), caller))?;
+        request.normalize_servers(&known_servers(&gateway, &gateway.catalog(), caller))?;
         Ok(request)
     });
     match request {
@@ -58,7 +58,7 @@ pub(super) async fn post_retrieve(
 }
 
 /// Returns the servers and APIs that a caller may know of.
-fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec<String> {
+fn known_servers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec<String> {
     let servers = gateway.upstreams.iter().map(|server| server.name());
     let visible = servers
         .chain(gateway.providers.names())
@@ -143,7 +143,7 @@ fn search_options(request: &RetrieveRequest, caller: &Caller) -> Options {
         max_latency_ms_p99: request.max_latency_ms_p99,
         tenant: Some(caller.tenant.clone()),
         scopes: request.scopes.clone(),
-        servers: request.providers.clone(),
+        servers: request.servers.clone(),
         tags: request.tags.clone(),
         write_classes: request.write_class.clone(),
         exclude: request.exclude.clone(),

@@ -18,7 +18,7 @@ pub(super) struct RetrieveRequest {
     pub(super) include_unknown_cost: bool,
     pub(super) max_latency_ms_p99: Option<f64>,
     pub(super) scopes: Vec<String>,
-    pub(super) providers: Vec<String>,
+    pub(super) servers: Vec<String>,
     pub(super) tags: Vec<String>,
     pub(super) write_class: Vec<WriteClass>,
     pub(super) exclude: Vec<String>,
@@ -73,7 +73,7 @@ const FIELDS: [(&str, &str); 15] = [
     ("include_unknown_cost", "`true` or `false`"),
     ("max_latency_ms_p99", "a number of at least 0"),
     ("scopes", "a list of texts"),
-    ("providers", "a list of names of servers and APIs"),
+    ("servers", "a list of names of servers and APIs"),
     ("tags", "a list of texts"),
     (
         "write_class",
@@ -82,6 +82,9 @@ const FIELDS: [(&str, &str); 15] = [
     ("exclude", "a list of names of tools"),
     ("format", "`compact`, `mcp`, `anthropic` or `openai`"),
 ];
+
+/// The name of `servers` until version 0.2.
+const FORMER_SERVERS: &str = "providers";
 
 /// Names by which a caller may try to choose a tenant.
 const TENANCY: [&str; 3] = ["tenant_id", "tenant", "tenantId"];
@@ -103,9 +106,7 @@ impl RetrieveRequest {
                 .unwrap_or_default(),
             max_latency_ms_p99: fields.take_field("max_latency_ms_p99", |it: &f64| *it >= 0.0)?,
             scopes: fields.take_field("scopes", |_| true)?.unwrap_or_default(),
-            providers: fields
-                .take_field("providers", |_| true)?
-                .unwrap_or_default(),
+            servers: fields.take_field("servers", |_| true)?.unwrap_or_default(),
             tags: fields.take_field("tags", |_| true)?.unwrap_or_default(),
             write_class: fields
                 .take_field("write_class", |_| true)?
@@ -115,16 +116,12 @@ impl RetrieveRequest {
         })
     }
 
-    /// Replaces the providers' names by their canonical spelling, among those the caller may know
-    /// of.
-    pub(super) fn normalize_providers(&mut self, known: &[String]) -> Result<(), RequestFault> {
-        for provider in &mut self.providers {
-            match known
-                .iter()
-                .find(|name| name.eq_ignore_ascii_case(provider))
-            {
-                Some(name) => provider.clone_from(name),
-                None => return Err(RequestFault::unknown_provider(provider, known)),
+    /// Replaces the servers' names by their canonical spelling, among those the caller may know of.
+    pub(super) fn normalize_servers(&mut self, known: &[String]) -> Result<(), RequestFault> {
+        for server in &mut self.servers {
+            match known.iter().find(|name| name.eq_ignore_ascii_case(server)) {
+                Some(name) => server.clone_from(name),
+                None => return Err(RequestFault::unknown_server(server, known)),
             }
         }
         Ok(())
@@ -135,7 +132,7 @@ struct Fields(Map<String, Value>);
 
 impl Fields {
     fn parse(body: &[u8]) -> Result<Self, RequestFault> {
-        let fields = match serde_json::from_slice(body) {
+        let mut fields = match serde_json::from_slice(body) {
             Ok(Value::Object(fields)) => fields,
             Ok(_) => return Err(RequestFault::invalid_body("not a JSON object")),
             Err(error) => {
@@ -144,6 +141,9 @@ impl Fields {
                 )));
             }
         };
+        if let Some(servers) = fields.remove(FORMER_SERVERS) {
+            fields.insert("servers".to_owned(), servers);
+        }
         match fields
             .keys()
             .find(|key| !FIELDS.iter().any(|(name, _)| name == key))
@@ -257,7 +257,7 @@ impl RequestFault {
         }
     }
 
-    fn unknown_provider(name: &str, known: &[String]) -> Self {
+    fn unknown_server(name: &str, known: &[String]) -> Self {
         let advice = match nearest_name(name, known.iter().map(String::as_str)) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None if known.is_empty() => "there are no servers or APIs yet".to_owned(),
@@ -266,7 +266,7 @@ impl RequestFault {
         let message = format!("unknown server or API `{}`; {advice}", excerpt(name));
         Self {
             message,
-            field: Some("providers".to_owned()),
+            field: Some("servers".to_owned()),
             expected: None,
             advice: Some(advice),
         }
@@ -365,17 +365,17 @@ mod tests {
     }
 
     #[test]
-    fn provider_names_ignore_case_and_unknown_ones_are_rejected() {
+    fn server_names_ignore_case_and_unknown_ones_are_rejected() {
         let known = ["git".to_owned(), "Files".to_owned()];
-        let with_provider = |provider: &str| {
-            let request = json!({ "intent": "x", "providers": [provider] });
+        let with_server = |name: &str, field: &str| {
+            let request = json!({ "intent": "x", field: [name] });
             RetrieveRequest::parse(request.to_string().as_bytes()).unwrap()
         };
-        let mut right = with_provider("FILES");
-        right.normalize_providers(&known).unwrap();
-        assert_eq!(right.providers, ["Files"]);
-        let wrong = with_provider("gitt")
-            .normalize_providers(&known)
+        let mut right = with_server("FILES", "servers");
+        right.normalize_servers(&known).unwrap();
+        assert_eq!(right.servers, ["Files"]);
+        let wrong = with_server("gitt", "providers")
+            .normalize_servers(&known)
             .unwrap_err();
         assert_eq!(wrong.advice.as_deref(), Some("did you mean `git`?"));
     }

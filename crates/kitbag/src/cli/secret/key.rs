@@ -24,15 +24,12 @@ pub(super) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   kitbag secret key
-  kitbag secret key --move-to keyring
   kitbag secret key --move-to file";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum KeyDestination {
     /// A file next to the database, readable only by its owner.
     File,
-    /// The keyring of the operating system.
-    Keyring,
 }
 
 pub(super) async fn run(
@@ -116,7 +113,6 @@ impl From<KeyDestination> for KeyLocation {
     fn from(place: KeyDestination) -> Self {
         match place {
             KeyDestination::File => Self::File,
-            KeyDestination::Keyring => Self::Keyring,
         }
     }
 }

@@ -51,8 +51,7 @@ A secret has one value; the configuration refers to it as
 ${secret:github_token}. A credential has fields, which tool files use to call an
 API; each tenant has its own. Both are encrypted with the key in
 $KITBAG_SECRET_KEY (64 hexadecimal digits), or else with the key that
-`kitbag secret key` shows: in a file next to the database, or in the system's
-keyring.";
+`kitbag secret key` shows, in a file next to the database.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

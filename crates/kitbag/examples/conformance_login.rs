@@ -1,8 +1,8 @@
 //! `kitbag servers login`, driven by the official conformance suite.
 //!
-//! The suite starts this program with the address of a server that wants a login. It does what a
-//! person would do with the real `kitbag`: try a tool, read what to do, do it, try again. It is
-//! also the browser of that person, when `kitbag` opens it.
+//! The suite starts this program with the URL of a server that requires a login. The program acts
+//! like a user of the real `kitbag`: it calls a tool, follows the remedy, and calls it again. It is
+//! also the browser that `kitbag` opens.
 
 #![expect(
     clippy::print_stderr,
@@ -18,56 +18,56 @@ use serde_json::{Value, json};
 fn main() -> anyhow::Result<()> {
     let url = std::env::args()
         .next_back()
-        .context("an address comes last")?;
+        .context("the last argument must be a URL")?;
     match std::env::var_os(BROWSING) {
         Some(_) => browse(&url),
-        None => Desk::set_up(&url)?.work(),
+        None => Setup::new(&url)?.run_logins(),
     }
 }
 
-/// Set for what `kitbag` starts, and so for the browser.
+/// Set for all child processes of `kitbag`, and so for the browser.
 const BROWSING: &str = "KITBAG_CONFORMANCE_BROWSING";
-/// More than a server may ask of a person for one tool.
+/// More logins than a server may require for one tool.
 const MAX_LOGINS: usize = 2;
 const TOOL: &str = "suite__test-tool";
 
-/// A person's folder, with `kitbag` in reach.
-struct Desk {
+/// A home folder, and the path of `kitbag`.
+struct Setup {
     folder: tempfile::TempDir,
     kitbag: PathBuf,
     browser: PathBuf,
 }
 
-impl Desk {
-    fn set_up(url: &str) -> anyhow::Result<Self> {
+impl Setup {
+    fn new(url: &str) -> anyhow::Result<Self> {
         let browser = std::env::current_exe()?;
         let kitbag = browser
             .parent()
             .and_then(Path::parent)
-            .context("examples lie below programs")?;
-        let desk = Self {
+            .context("the example is not in the target folder")?;
+        let setup = Self {
             folder: tempfile::tempdir()?,
             kitbag: kitbag.join("kitbag"),
             browser: browser.clone(),
         };
-        std::fs::write(desk.config(), config(url)?)?;
-        Ok(desk)
+        std::fs::write(setup.config(), config(url)?)?;
+        Ok(setup)
     }
 
     fn config(&self) -> PathBuf {
         self.folder.path().join("kitbag.toml")
     }
 
-    fn work(&self) -> anyhow::Result<()> {
+    fn run_logins(&self) -> anyhow::Result<()> {
         for _ in 0..=MAX_LOGINS {
             let tried = self.kitbag(&["call", TOOL])?;
             if tried.status.success() {
                 return Ok(());
             }
-            let told = String::from_utf8_lossy(&tried.stderr);
+            let output = String::from_utf8_lossy(&tried.stderr);
             ensure!(
-                told.contains("run `kitbag servers login suite`"),
-                "no login is asked for:\n{told}"
+                output.contains("run `kitbag servers login suite`"),
+                "no login was requested:\n{output}"
             );
             let login = self.kitbag(&["servers", "login", "suite"])?;
             ensure!(
@@ -99,7 +99,7 @@ impl Desk {
     }
 }
 
-/// With the client the scenario has registered, if it has, and the document it pretends to read.
+/// Returns the configuration with the scenario's registered client, if any, and its metadata document.
 fn config(url: &str) -> anyhow::Result<String> {
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
     let context: Value =
@@ -119,7 +119,7 @@ fn config(url: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Goes wherever it is led, in the end back to `kitbag`.
+/// Follows all redirects, finally back to `kitbag`.
 #[tokio::main]
 async fn browse(url: &str) -> anyhow::Result<()> {
     reqwest::get(url).await?.error_for_status()?;

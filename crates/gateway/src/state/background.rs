@@ -85,7 +85,7 @@ async fn update_index(host: &GatewayHost) -> bool {
 
 /// Deletes audit rows older than the retention time, in batches small enough not to slow down
 /// requests.
-pub async fn delete_old_audit(host: Arc<GatewayHost>) {
+pub async fn prune_audit(host: Arc<GatewayHost>) {
     loop {
         let gateway = host.gateway();
         let before = Timestamp(
@@ -245,7 +245,7 @@ pub(crate) async fn run_housekeeping(host: Arc<GatewayHost>) {
         {
             relist_server(&host, server.name(), ListChanges::default());
         }
-        for session in gateway.services.sessions.forget_abandoned() {
+        for session in gateway.services.sessions.expire_idle() {
             session.stop_watching().await;
         }
     }

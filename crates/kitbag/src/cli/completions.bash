@@ -1,6 +1,6 @@
 
-# bash takes = and : for ends of words; in arguments and URIs they are letters. So its words are put
-# together again, and what is offered is handed on without the part that bash leaves as it is.
+# bash splits words at = and :, which occur in arguments and URIs. This joins the words again, and
+# strips from each completion the part that bash keeps.
 _kitbag() {
     local rest=$COMP_LINE word words=() own=$2 head i
     for ((i = 0; i <= COMP_CWORD; i++)); do

@@ -99,7 +99,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 async fn list(store: &Store, wanted: ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
-    let found = store.list_feedback(&wanted.to_query()).await?;
+    let found = store.list_feedback(&wanted.into_query()).await?;
     if found.is_empty() && !invocation.output.json {
         invocation.output.note("No matching reports.");
         return Ok(());
@@ -200,7 +200,7 @@ fn list_remedy() -> String {
 }
 
 impl ListArguments {
-    fn to_query(self) -> FeedbackQuery {
+    fn into_query(self) -> FeedbackQuery {
         FeedbackQuery {
             limit: self.limit,
             tenant: self.tenant,

@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn invalid_contents_are_reported_as_the_servers_fault() {
         let refused = Err(
-            "error: the server sent neither text nor binary content\n  try: see what it sent with --json",
+            "error: the server sent neither text nor binary content\n  try: print the response with --json",
         );
         check(
             &json!([{ "uri": "x:y" }]),

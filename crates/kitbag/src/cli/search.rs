@@ -63,7 +63,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let searched = search_tools(
         &mut gateway,
         intent,
-        arguments.to_options(),
+        arguments.into_options(),
         invocation.output,
     )
     .await;
@@ -73,7 +73,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 impl Arguments {
-    fn to_options(self) -> Options {
+    fn into_options(self) -> Options {
         Options {
             top_k: usize::from(self.top).min(MAX_TOP_K),
             max_cost_usd: self.max_cost,

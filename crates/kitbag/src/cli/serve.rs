@@ -76,7 +76,7 @@ async fn serve_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::
             Some(RelayEnd::ByClient) => return Ok(ExitCode::SUCCESS),
             Some(RelayEnd::ByGateway) => return Err(GatewayEnded.into()),
             Some(RelayEnd::Unused) => {
-                tracing::info!("the gateway has ended; continuing without it")
+                tracing::info!("the gateway has ended; continuing without it");
             }
             None => {}
         }

@@ -76,11 +76,11 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let config = invocation.config()?;
     match arguments.verb {
         Verb::Migrate { from, to } => {
-            migrate_store(from.as_deref(), &to, &config, invocation).await?
+            migrate_store(from.as_deref(), &to, &config, invocation).await?;
         }
         Verb::Backup { file } => back_up(&file, &config, invocation).await?,
         Verb::Restore { file, to } => {
-            restore_backup(&file, to.as_deref(), &config, invocation).await?
+            restore_backup(&file, to.as_deref(), &config, invocation).await?;
         }
     }
     Ok(ExitCode::SUCCESS)

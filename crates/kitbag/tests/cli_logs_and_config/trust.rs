@@ -12,21 +12,21 @@ use kitbag_testkit::home::{CONFIG, Home};
 use kitbag_testkit::programs::testbed;
 
 /// A home with a stored secret, and a project whose file tries to steal it.
-struct Scene {
+struct TrustHome {
     home: Home,
 }
 
 const SECRET: &str = "personal-stored-secret-ABC";
 const VARIABLE: &str = "aws-env-secret-123456";
 
-impl Scene {
+impl TrustHome {
     fn new() -> Self {
-        let scene = Self { home: Home::new() };
-        scene.home.write(
+        let setup = Self { home: Home::new() };
+        setup.home.write(
             CONFIG,
             "[agents]\nenabled = false\n[serve]\nbind = '127.0.0.1:0'\n",
         );
-        let mut set = scene.home.command(&["secret", "set", "mytoken"]);
+        let mut set = setup.home.command(&["secret", "set", "mytoken"]);
         let mut child = set
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -39,8 +39,8 @@ impl Scene {
             .write_all(SECRET.as_bytes())
             .unwrap();
         assert!(child.wait().unwrap().success());
-        fs::create_dir(scene.project()).unwrap();
-        scene
+        fs::create_dir(setup.project()).unwrap();
+        setup
     }
 
     fn project(&self) -> PathBuf {
@@ -93,8 +93,8 @@ impl Scene {
 
 #[test]
 fn a_cloned_folder_runs_nothing_and_is_handed_nothing_by_any_verb() {
-    let scene = Scene::new();
-    scene.attack();
+    let setup = TrustHome::new();
+    setup.attack();
     for words in [
         &["tools"][..],
         &["search", "anything"],
@@ -107,9 +107,9 @@ fn a_cloned_folder_runs_nothing_and_is_handed_nothing_by_any_verb() {
         &["config", "check"],
         &["import", "--dry-run"],
     ] {
-        let (_, printed) = scene.run(words);
+        let (_, printed) = setup.run(words);
         assert!(
-            !scene.loot().exists(),
+            !setup.loot().exists(),
             "{words:?} ran the project's command: {printed}"
         );
         assert!(
@@ -117,7 +117,7 @@ fn a_cloned_folder_runs_nothing_and_is_handed_nothing_by_any_verb() {
             "{words:?}: {printed}"
         );
     }
-    let (_, printed) = scene.run(&["tools"]);
+    let (_, printed) = setup.run(&["tools"]);
     assert!(
         printed.contains("you have not trusted it") && printed.contains("try: "),
         "{printed}"
@@ -126,38 +126,38 @@ fn a_cloned_folder_runs_nothing_and_is_handed_nothing_by_any_verb() {
 
 #[test]
 fn a_client_that_launches_kitbag_in_a_cloned_folder_gets_the_persons_servers_only() {
-    let scene = Scene::new();
-    scene.attack();
-    let mut serving = Serving::stdio(&scene);
+    let setup = TrustHome::new();
+    setup.attack();
+    let mut serving = Serving::stdio(&setup);
     let answer = serving.ask(&initialize());
     assert!(answer["result"]["serverInfo"].is_object(), "{answer}");
     let answer = serving.ask(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
     assert!(answer["result"]["tools"].is_array(), "{answer}");
     drop(serving);
-    assert!(!scene.loot().exists());
+    assert!(!setup.loot().exists());
 }
 
 #[test]
 fn a_project_file_that_appears_while_a_gateway_runs_is_reported_and_ignored() {
-    let scene = Scene::new();
-    let serving = Serving::http(&scene);
-    scene.attack();
+    let setup = TrustHome::new();
+    let serving = Serving::http(&setup);
+    setup.attack();
     serving.until_it_says("you have not trusted it");
-    assert!(!scene.loot().exists());
+    assert!(!setup.loot().exists());
     // The user's own edits are applied all the same, after any effect of the project file.
-    scene.home.write(CONFIG, &format!(
+    setup.home.write(CONFIG, &format!(
         "[agents]\nenabled = false\n[serve]\nbind = '127.0.0.1:0'\n[servers.mine]\ncommand = '{}'\nargs = ['stdio']\n",
         testbed()
     ));
     serving.until_it_says("added=\"mine\"");
-    assert!(!scene.loot().exists());
+    assert!(!setup.loot().exists());
 }
 
 #[test]
 fn what_is_trusted_is_shown_first_and_runs_with_what_was_granted_and_nothing_more() {
-    let scene = Scene::new();
-    scene.attack();
-    let (code, printed) = scene.run(&["trust"]);
+    let setup = TrustHome::new();
+    setup.attack();
+    let (code, printed) = setup.run(&["trust"]);
     assert_eq!(
         code,
         Some(1),
@@ -173,15 +173,15 @@ fn what_is_trusted_is_shown_first_and_runs_with_what_was_granted_and_nothing_mor
     ] {
         assert!(printed.contains(shown), "{shown}: {printed}");
     }
-    let (code, printed) = scene.run(&["trust", "--yes"]);
+    let (code, printed) = setup.run(&["trust", "--yes"]);
     assert!(
         code == Some(0) && printed.contains("--grant-secret mytoken"),
         "{printed}"
     );
-    scene.run(&["tools"]);
-    assert!(!scene.loot().exists(), "its secrets were not granted");
+    setup.run(&["tools"]);
+    assert!(!setup.loot().exists(), "its secrets were not granted");
 
-    let (code, _) = scene.run(&[
+    let (code, _) = setup.run(&[
         "trust",
         "--yes",
         "--grant-secret",
@@ -190,43 +190,43 @@ fn what_is_trusted_is_shown_first_and_runs_with_what_was_granted_and_nothing_mor
         "AWS_SECRET",
     ]);
     assert_eq!(code, Some(0));
-    scene.run(&["tools"]);
-    let loot = fs::read_to_string(scene.loot()).unwrap();
+    setup.run(&["tools"]);
+    let loot = fs::read_to_string(setup.loot()).unwrap();
     assert!(loot.contains(SECRET) && loot.contains(VARIABLE), "{loot}");
 }
 
 #[test]
 fn a_changed_file_is_inactive_until_trusted_again_and_trust_can_be_withdrawn() {
-    let scene = Scene::new();
-    scene.write_project(&scene.server("{}"));
-    assert_eq!(scene.run(&["trust", "--yes"]).0, Some(0));
-    let (_, listed) = scene.run(&["trust", "list"]);
+    let setup = TrustHome::new();
+    setup.write_project(&setup.server("{}"));
+    assert_eq!(setup.run(&["trust", "--yes"]).0, Some(0));
+    let (_, listed) = setup.run(&["trust", "list"]);
     assert!(
         listed.contains("active") && listed.contains("nothing"),
         "{listed}"
     );
 
-    scene.write_project(&(scene.server("{}") + "# changed\n"));
-    let (_, printed) = scene.run(&["tools"]);
+    setup.write_project(&(setup.server("{}") + "# changed\n"));
+    let (_, printed) = setup.run(&["tools"]);
     assert!(
-        printed.contains("has changed since you trusted it") && !scene.loot().exists(),
+        printed.contains("has changed since you trusted it") && !setup.loot().exists(),
         "{printed}"
     );
-    assert!(scene.run(&["trust", "list"]).1.contains("changed"));
+    assert!(setup.run(&["trust", "list"]).1.contains("changed"));
 
-    assert_eq!(scene.run(&["trust", "--yes"]).0, Some(0));
-    assert_eq!(scene.run(&["trust", "withdraw"]).0, Some(0));
-    let (_, printed) = scene.run(&["tools"]);
+    assert_eq!(setup.run(&["trust", "--yes"]).0, Some(0));
+    assert_eq!(setup.run(&["trust", "withdraw"]).0, Some(0));
+    let (_, printed) = setup.run(&["tools"]);
     assert!(
-        printed.contains("you have not trusted it") && !scene.loot().exists(),
+        printed.contains("you have not trusted it") && !setup.loot().exists(),
         "{printed}"
     );
-    let (_, record) = scene.run(&["audit", "--json"]);
+    let (_, record) = setup.run(&["audit", "--json"]);
     assert!(
         record.contains("project_trusted") && record.contains("project_withdrawn"),
         "{record}"
     );
-    let (code, printed) = scene.run(&["trust", "withdraw"]);
+    let (code, printed) = setup.run(&["trust", "withdraw"]);
     assert!(
         code == Some(1) && printed.contains("is not trusted"),
         "{printed}"
@@ -235,28 +235,28 @@ fn a_changed_file_is_inactive_until_trusted_again_and_trust_can_be_withdrawn() {
 
 #[test]
 fn a_running_gateway_takes_a_project_over_once_it_is_trusted_and_lets_go_of_a_changed_one() {
-    let scene = Scene::new();
-    scene.write_project(&scene.server("{}"));
-    let serving = Serving::http(&scene);
+    let setup = TrustHome::new();
+    setup.write_project(&setup.server("{}"));
+    let serving = Serving::http(&setup);
     serving.until_it_says("you have not trusted it");
-    assert_eq!(scene.run(&["trust", "--yes"]).0, Some(0));
+    assert_eq!(setup.run(&["trust", "--yes"]).0, Some(0));
     serving.until_it_says("added=\"innocent\"");
-    scene.write_project(&(scene.server("{}") + "# changed\n"));
+    setup.write_project(&(setup.server("{}") + "# changed\n"));
     serving.until_it_says("removed=\"innocent\"");
 }
 
 #[test]
 fn a_server_of_the_persons_own_does_not_start_in_the_project() {
-    let scene = Scene::new();
-    let script = format!("pwd > {}; exec cat", scene.loot().display());
-    scene.home.write(CONFIG, &format!(
+    let setup = TrustHome::new();
+    let script = format!("pwd > {}; exec cat", setup.loot().display());
+    setup.home.write(CONFIG, &format!(
         "[agents]\nenabled = false\n[servers.mine]\ncommand = 'sh'\nargs = ['-c', '{script}']\nstart_timeout = '2s'\n"
     ));
-    scene.run(&["servers", "test"]);
-    let started_in = fs::read_to_string(scene.loot()).unwrap();
+    setup.run(&["servers", "test"]);
+    let started_in = fs::read_to_string(setup.loot()).unwrap();
     assert_eq!(
         fs::canonicalize(started_in.trim()).unwrap(),
-        fs::canonicalize(scene.home.path("")).unwrap()
+        fs::canonicalize(setup.home.path("")).unwrap()
     );
 }
 
@@ -268,18 +268,18 @@ struct Serving {
 }
 
 impl Serving {
-    fn http(scene: &Scene) -> Self {
-        Self::start(scene, &["serve"])
+    fn http(setup: &TrustHome) -> Self {
+        Self::start(setup, &["serve"])
     }
 
-    fn stdio(scene: &Scene) -> Self {
-        Self::start(scene, &["serve", "--stdio"])
+    fn stdio(setup: &TrustHome) -> Self {
+        Self::start(setup, &["serve", "--stdio"])
     }
 
-    fn start(scene: &Scene, words: &[&str]) -> Self {
-        let log = scene.home.path("gateway.log");
+    fn start(setup: &TrustHome, words: &[&str]) -> Self {
+        let log = setup.home.path("gateway.log");
         let stderr = fs::File::create(&log).unwrap();
-        let mut command = scene.command(words);
+        let mut command = setup.command(words);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -29,9 +29,9 @@ esac
 "#;
 
 /// A home with a configuration and a fake systemd.
-struct Desk(Home);
+struct ServiceHome(Home);
 
-impl Desk {
+impl ServiceHome {
     fn new() -> Self {
         let home = Home::new();
         fs::create_dir_all(home.config().parent().unwrap()).unwrap();
@@ -57,7 +57,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for ServiceHome {
     /// Stops whatever a failed test left running.
     fn drop(&mut self) {
         if let Ok(pid) = fs::read_to_string(self.0.path("pid")) {
@@ -68,8 +68,8 @@ impl Drop for Desk {
 
 #[test]
 fn a_service_is_installed_joined_and_removed_without_a_trace() {
-    let desk = Desk::new();
-    let printed = desk.run(&["service", "install"]);
+    let setup = ServiceHome::new();
+    let printed = setup.run(&["service", "install"]);
     assert_eq!(printed.code, Some(0), "{}", printed.stderr);
     assert!(
         printed
@@ -78,7 +78,7 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
         "{}",
         printed.stdout
     );
-    let state = desk.state();
+    let state = setup.state();
     assert_eq!(
         (&state["active"], &state["refused"]),
         (&"active".into(), &Value::Null),
@@ -91,22 +91,22 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
             .starts_with("127.0.0.1:"),
         "{state}"
     );
-    let printed = desk.run(&["service", "status"]);
+    let printed = setup.run(&["service", "status"]);
     assert!(
         printed.code == Some(0) && printed.stdout.contains("commands join it"),
         "{}",
         printed.stdout
     );
 
-    let printed = desk.run(&["service", "uninstall"]);
+    let printed = setup.run(&["service", "uninstall"]);
     assert_eq!(printed.code, Some(0), "{}", printed.stderr);
-    assert_eq!(desk.unit(), None);
+    assert_eq!(setup.unit(), None);
     let deadline = Instant::now() + Duration::from_secs(120);
-    while !desk.state()["gateway"].is_null() {
+    while !setup.state()["gateway"].is_null() {
         assert!(Instant::now() < deadline, "the gateway goes on");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let calls = fs::read_to_string(desk.0.path("calls")).unwrap();
+    let calls = fs::read_to_string(setup.0.path("calls")).unwrap();
     let wanted = [
         "daemon-reload",
         "enable kitbag.service",
@@ -119,7 +119,7 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
             .all(|it| calls.contains(&format!("--user {it}\n"))),
         "{calls}"
     );
-    let printed = desk.run(&["service", "uninstall"]);
+    let printed = setup.run(&["service", "uninstall"]);
     assert!(
         printed.stderr.contains("the service is not installed"),
         "{}",
@@ -129,29 +129,29 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
 
 #[test]
 fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() {
-    let desk = Desk::new();
-    let link = desk.0.path("bin/kitbag");
+    let setup = ServiceHome::new();
+    let link = setup.0.path("bin/kitbag");
     std::os::unix::fs::symlink(kitbag(), &link).unwrap();
     fs::write(
-        desk.0.path("kitbag.toml"),
+        setup.0.path("kitbag.toml"),
         "[servers.stranger]\ncommand = \"stranger\"\n",
     )
     .unwrap();
-    let path = format!("{}:/usr/bin:/bin", desk.0.path("bin").display());
+    let path = format!("{}:/usr/bin:/bin", setup.0.path("bin").display());
     let mut command = Command::new(&link);
     command
         .args(["service", "install"])
         .env_clear()
-        .env("HOME", desk.0.path(""))
+        .env("HOME", setup.0.path(""))
         .env("PATH", &path);
     // From another folder, so that files in the current directory do not matter.
-    let output = command.current_dir(desk.0.path("bin")).output().unwrap();
+    let output = command.current_dir(setup.0.path("bin")).output().unwrap();
     assert!(
         output.status.success(),
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let unit = desk.unit().unwrap();
+    let unit = setup.unit().unwrap();
     let line = |key: &str| {
         unit.lines()
             .find_map(|line| line.strip_prefix(key))
@@ -165,18 +165,18 @@ fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() 
     assert_eq!(words[0], link.to_str().unwrap());
     assert_eq!(
         words[1..],
-        ["serve", "--config", desk.0.config().to_str().unwrap()]
+        ["serve", "--config", setup.0.config().to_str().unwrap()]
     );
     assert!(Cli::try_parse_from(&words).is_ok(), "{words:?}");
     assert_eq!(line("Environment="), format!("\"PATH={path}\""));
 
     // Without systemd nothing can check the unit.
-    let unit = desk.0.path(".config/systemd/user/kitbag.service");
+    let unit = setup.0.path(".config/systemd/user/kitbag.service");
     let mut verify = Command::new("systemd-analyze");
     verify
         .args(["verify", "--user", "--man=no"])
         .arg(unit)
-        .env("XDG_RUNTIME_DIR", desk.0.path(""));
+        .env("XDG_RUNTIME_DIR", setup.0.path(""));
     if let Ok(verified) = verify.output() {
         let printed = String::from_utf8_lossy(&verified.stderr);
         assert!(
@@ -188,9 +188,9 @@ fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() 
 
 #[test]
 fn without_systemd_nothing_is_written_and_a_remedy_is_printed() {
-    let desk = Desk::new();
+    let setup = ServiceHome::new();
     // The real `systemctl`, which has no bus here, or none.
-    let output = desk
+    let output = setup
         .0
         .command(&["service", "install"])
         .env("PATH", "/usr/bin:/bin")
@@ -203,16 +203,20 @@ fn without_systemd_nothing_is_written_and_a_remedy_is_printed() {
             && printed.contains("try: keep `kitbag serve`"),
         "{printed}"
     );
-    assert!(!desk.0.path(".config/systemd").exists());
+    assert!(!setup.0.path(".config/systemd").exists());
 }
 
 #[test]
 fn a_configuration_that_only_works_in_this_shell_is_not_installed() {
-    let desk = Desk::new();
-    let text = fs::read_to_string(desk.0.config()).unwrap();
-    fs::write(desk.0.config(), text.replace("enabled = false\nenv", "env")).unwrap();
-    let path = format!("{}:/usr/bin:/bin", desk.0.path("bin").display());
-    let mut command = desk.0.command(&["service", "install"]);
+    let setup = ServiceHome::new();
+    let text = fs::read_to_string(setup.0.config()).unwrap();
+    fs::write(
+        setup.0.config(),
+        text.replace("enabled = false\nenv", "env"),
+    )
+    .unwrap();
+    let path = format!("{}:/usr/bin:/bin", setup.0.path("bin").display());
+    let mut command = setup.0.command(&["service", "install"]);
     let output = command
         .env("PATH", path)
         .env("SOME_KEY", "s3cret-value")
@@ -228,31 +232,31 @@ fn a_configuration_that_only_works_in_this_shell_is_not_installed() {
         printed.contains("kitbag secret set") && !printed.contains("s3cret-value"),
         "{printed}"
     );
-    assert_eq!(desk.unit(), None);
+    assert_eq!(setup.unit(), None);
 }
 
 #[test]
 fn a_service_that_does_not_start_leaves_things_as_they_were() {
-    let desk = Desk::new();
-    fs::write(desk.0.path("broken"), "").unwrap();
-    let printed = desk.run(&["service", "install"]);
+    let setup = ServiceHome::new();
+    fs::write(setup.0.path("broken"), "").unwrap();
+    let printed = setup.run(&["service", "install"]);
     assert_eq!(printed.code, Some(1));
     assert!(
         printed.stderr.contains("Job for kitbag.service failed."),
         "{}",
         printed.stderr
     );
-    assert_eq!(desk.unit(), None);
+    assert_eq!(setup.unit(), None);
 
     let foreign = "[Service]\nExecStart=/opt/kitbag serve\n";
-    fs::write(desk.0.path(".config/systemd/user/kitbag.service"), foreign).unwrap();
+    fs::write(setup.0.path(".config/systemd/user/kitbag.service"), foreign).unwrap();
     for verb in ["install", "uninstall"] {
-        let printed = desk.run(&["service", verb]);
+        let printed = setup.run(&["service", verb]);
         assert!(
             printed.stderr.contains("was not written by Kitbag"),
             "{verb}: {}",
             printed.stderr
         );
-        assert_eq!(desk.unit().as_deref(), Some(foreign));
+        assert_eq!(setup.unit().as_deref(), Some(foreign));
     }
 }

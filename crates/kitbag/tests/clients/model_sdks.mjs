@@ -1,4 +1,4 @@
-// Drives the official TypeScript SDKs of two vendors of models, and prints what they make of the answers as JSON.
+// Drives the official TypeScript SDKs of two model vendors, and prints their results as JSON.
 //
 //     model_sdks.mjs BASE
 //

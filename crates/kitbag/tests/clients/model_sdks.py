@@ -1,4 +1,4 @@
-"""Drives the official Python SDKs of two vendors of models, and prints what they make of the answers as JSON.
+"""Drives the official Python SDKs of two model vendors, and prints their results as JSON.
 
     model_sdks.py BASE
 

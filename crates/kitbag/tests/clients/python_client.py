@@ -28,7 +28,7 @@ def target(kind, rest):
 async def list_tools(client):
     names, cursor = [], None
     while True:
-        # A test that lists twice wants to see what has changed meanwhile.
+        # A test that lists twice expects to see changes.
         page = await client.list_tools(cursor=cursor, cache_mode="refresh")
         names += [tool.name for tool in page.tools]
         cursor = page.next_cursor

@@ -43,7 +43,7 @@ async function call(client, step) {
 }
 
 async function list(client) {
-    // The client walks through all pages by itself; a test that lists twice wants to see what has changed.
+    // The client walks through all pages by itself; a test that lists twice expects to see changes.
     const { tools } = await client.listTools(undefined, { cacheMode: 'refresh' });
     emit({ tools: tools.map(tool => tool.name) });
 }

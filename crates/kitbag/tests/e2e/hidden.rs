@@ -14,7 +14,7 @@ allow_tools = ["good/echo"]
 deny_tools = ["*/exotic"]
 "#;
 
-async fn house() -> (Gateway, String, String) {
+async fn start_gateway() -> (Gateway, String, String) {
     let servers = format!(
         "{}{}",
         Testbed::new("good").table(),
@@ -60,7 +60,7 @@ async fn same(
 
 #[tokio::test]
 async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
-    let (gateway, acme, _) = house().await;
+    let (gateway, acme, _) = start_gateway().await;
     let name = |name: &str| json!({ "name": name, "arguments": {} });
     let uri = |uri: &str| json!({ "uri": uri });
     for era in Era::each() {
@@ -143,8 +143,13 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
 
 #[tokio::test]
 async fn a_caller_who_needs_no_key_still_reads_which_rule_it_was() {
+<<<<<<< HEAD
     let (gateway, ..) = house().await;
     for era in Era::each() {
+=======
+    let (gateway, ..) = start_gateway().await;
+    for era in Era::BOTH {
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let refused = gateway
             .client(era)
             .await
@@ -160,7 +165,7 @@ async fn a_caller_who_needs_no_key_still_reads_which_rule_it_was() {
 
 #[tokio::test]
 async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
-    let (gateway, acme, narrow) = house().await;
+    let (gateway, acme, narrow) = start_gateway().await;
     for (key, tools) in [(&acme, None), (&narrow, Some(1))] {
         let frugal = gateway
             .visitor("/mcp", Era::Legacy)

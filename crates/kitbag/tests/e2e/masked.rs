@@ -71,7 +71,7 @@ fn keep_secret(home: &Home) {
     assert!(child.wait().unwrap().success());
 }
 
-async fn house(config: &str) -> (Gateway, String) {
+async fn start_gateway(config: &str) -> (Gateway, String) {
     let home = Home::new("");
     fs::create_dir_all(home.path("good")).unwrap();
     fs::write(home.path("good/edited.json"), definitions().to_string()).unwrap();
@@ -186,7 +186,7 @@ async fn read_all_definitions(gateway: &Gateway, key: &str) -> Vec<(String, Stri
 
 #[tokio::test]
 async fn a_secret_in_a_definition_is_shown_to_nobody_and_not_stored() {
-    let (gateway, key) = house("").await;
+    let (gateway, key) = start_gateway("").await;
     let all = gateway.client(Era::Modern).await;
     all.knows("good__letter_send").await;
     until("the search finds it", async || {

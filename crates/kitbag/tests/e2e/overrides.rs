@@ -22,7 +22,7 @@ alias = "large"
 alias = "no_such_tool"
 "#;
 
-async fn house() -> Gateway {
+async fn start_gateway() -> Gateway {
     let gateway = Gateway::with(&format!("{}{OVERRIDES}", Testbed::new("good").table())).await;
     client(&gateway, "/mcp/all").await.knows("orchids").await;
     gateway
@@ -38,7 +38,7 @@ fn find_tool<'t>(tools: &'t [Value], name: &str) -> Option<&'t Value> {
 
 #[tokio::test]
 async fn clients_get_tools_as_the_operator_wants_them() {
-    let gateway = house().await;
+    let gateway = start_gateway().await;
     for (path, name) in [("/mcp/all", "orchids"), ("/servers/good/mcp", "echo")] {
         let client = client(&gateway, path).await;
         let tools = client.list("tools/list", "tools").await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::driver::{Driver, Sdk};
-use crate::gateway::{Door, Stage, tools};
+use crate::gateway::{Door, TestGateway, tools};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Client {
@@ -22,16 +22,16 @@ pub(crate) const TYPESCRIPT_MODERN: Client = Client::Sdk(Sdk::TypeScript, "auto"
 
 impl Client {
     #[track_caller]
-    pub(crate) fn connect(self, stage: &Stage, door: Door) -> Caller<'_> {
+    pub(crate) fn connect(self, test_gateway: &TestGateway, door: Door) -> Caller<'_> {
         match self {
-            Self::Sdk(sdk, mode) => Caller::Driver(Driver::connect(sdk, mode, stage, door)),
+            Self::Sdk(sdk, mode) => Caller::Driver(Driver::connect(sdk, mode, test_gateway, door)),
             Self::Inspector => {
                 // Each of its commands starts its own gateway on stdio, and ends it before a slow server has been
                 // initialized.
                 if door == Door::Stdio {
-                    stage.introduce_servers();
+                    test_gateway.introduce_servers();
                 }
-                Caller::Inspector(Inspector { stage, door })
+                Caller::Inspector(Inspector { test_gateway, door })
             }
         }
     }
@@ -63,7 +63,7 @@ impl Caller<'_> {
 
 #[derive(Debug)]
 pub(crate) struct Inspector<'a> {
-    stage: &'a Stage,
+    test_gateway: &'a TestGateway,
     door: Door,
 }
 
@@ -112,8 +112,11 @@ impl Inspector<'_> {
             .args(["--cli", "--format", "json"])
             .args(arguments);
         match self.door {
-            Door::Http => command.args([self.stage.endpoint(), "--transport", "http"]),
-            Door::Stdio => command.arg("--").args(self.stage.command()).arg("--stdio"),
+            Door::Http => command.args([self.test_gateway.endpoint(), "--transport", "http"]),
+            Door::Stdio => command
+                .arg("--")
+                .args(self.test_gateway.command())
+                .arg("--stdio"),
         };
         let output = command
             .stdin(Stdio::null())

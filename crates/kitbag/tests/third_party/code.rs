@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
-use crate::gateway::{Door, Stage};
+use crate::gateway::{Door, TestGateway};
 use crate::servers::{self, RealServer};
 
 /// Reads a file, a repository's log and the knowledge graph, each from its own server, and returns one
@@ -28,10 +28,13 @@ fn program(servers: &[RealServer]) -> String {
 
 #[track_caller]
 fn check(client: Client, door: Door) {
-    let stage = Stage::on_code(servers::three_servers);
-    stage.introduce_servers();
-    let mut caller = client.connect(&stage, door);
-    let result = caller.call("run_code", &json!({ "code": program(&stage.servers) }));
+    let test_gateway = TestGateway::on_code(servers::three_servers);
+    test_gateway.introduce_servers();
+    let mut caller = client.connect(&test_gateway, door);
+    let result = caller.call(
+        "run_code",
+        &json!({ "code": program(&test_gateway.servers) }),
+    );
     let output = result["content"][0]["text"].as_str().unwrap_or_default();
     let value: Value = serde_json::from_str(output.lines().next().unwrap_or_default())
         .unwrap_or_else(|_| panic!("{result}"));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::gateway::{Door, Stage, tools};
+use crate::gateway::{Door, TestGateway, tools};
 use crate::{LONG_OPERATION, processes};
 
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +39,15 @@ pub(crate) struct Driver {
 
 impl Driver {
     #[track_caller]
-    pub(crate) fn connect(sdk: Sdk, mode: &str, stage: &Stage, door: Door) -> Self {
+    pub(crate) fn connect(sdk: Sdk, mode: &str, test_gateway: &TestGateway, door: Door) -> Self {
         let mut command = sdk.command();
         command.arg(mode);
         match door {
-            Door::Http => command.args(["http", stage.endpoint()]),
-            Door::Stdio => command.arg("stdio").args(stage.command()).arg("--stdio"),
+            Door::Http => command.args(["http", test_gateway.endpoint()]),
+            Door::Stdio => command
+                .arg("stdio")
+                .args(test_gateway.command())
+                .arg("--stdio"),
         };
         let mut process = command
             .env("KITBAG_TOOLS", tools())

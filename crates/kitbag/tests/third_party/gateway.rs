@@ -20,7 +20,7 @@ pub(crate) enum Door {
 
 /// A folder with a configuration, and a gateway once a client connects over HTTP.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct TestGateway {
     pub(crate) servers: Vec<RealServer>,
     /// Arguments after `kitbag serve`.
     flags: &'static [&'static str],
@@ -34,7 +34,7 @@ struct Serving {
     endpoint: String,
 }
 
-impl Stage {
+impl TestGateway {
     /// On the surface `all`.
     pub(crate) fn with(servers: fn(&Path) -> Vec<RealServer>) -> Self {
         Self::new(servers, &["--surface", "all"])
@@ -52,10 +52,10 @@ impl Stage {
 
     /// Without servers; with these tables in the configuration.
     pub(crate) fn in_front_of(tables: &str) -> Self {
-        let stage = Self::new(|_| Vec::new(), &[]);
-        let config = stage.folder.path().join("kitbag.toml");
+        let test_gateway = Self::new(|_| Vec::new(), &[]);
+        let config = test_gateway.folder.path().join("kitbag.toml");
         fs::write(config, configuration(&[]) + tables).unwrap();
-        stage
+        test_gateway
     }
 
     fn new(servers: fn(&Path) -> Vec<RealServer>, flags: &'static [&'static str]) -> Self {

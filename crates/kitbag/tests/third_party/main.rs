@@ -24,22 +24,22 @@ mod surfaces;
 
 use clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
 use driver::{Driver, Event, Sdk};
-use gateway::{Door, Stage};
+use gateway::{Door, TestGateway};
 use kitbag_testkit::processes::{descendant, kill};
 use serde_json::json;
 
 /// Lists the tools of all servers and calls one of each.
 #[track_caller]
 fn check_list_and_call(client: Client, door: Door) {
-    let stage = Stage::with(servers::all);
-    let mut caller = client.connect(&stage, door);
-    let wanted: Vec<String> = stage
+    let test_gateway = TestGateway::with(servers::all);
+    let mut caller = client.connect(&test_gateway, door);
+    let wanted: Vec<String> = test_gateway
         .servers
         .iter()
         .map(servers::RealServer::tool_on_merged_route)
         .collect();
     caller.list_until(&wanted);
-    for server in &stage.servers {
+    for server in &test_gateway.servers {
         let result = caller.call(&server.tool_on_merged_route(), &server.arguments);
         let text = result.to_string();
         assert_ne!(result["isError"], true, "{}: {text}", server.name);
@@ -102,14 +102,14 @@ fn the_typescript_client_in_the_modern_era_lists_and_calls_real_servers() {
 
 /// Every SDK in both eras, over both transports, in front of the one server that reports progress.
 #[track_caller]
-fn check_each_sdk(claim: fn(&mut Driver, &Stage)) {
+fn check_each_sdk(claim: fn(&mut Driver, &TestGateway)) {
     for door in [Door::Http, Door::Stdio] {
         for sdk in [Sdk::Python, Sdk::TypeScript] {
             for mode in ["auto", "legacy"] {
-                let stage = Stage::with(servers::only_everything);
-                let mut driver = Driver::connect(sdk, mode, &stage, door);
+                let test_gateway = TestGateway::with(servers::only_everything);
+                let mut driver = Driver::connect(sdk, mode, &test_gateway, door);
                 driver.list_until(&[ECHO.to_owned()]);
-                claim(&mut driver, &stage);
+                claim(&mut driver, &test_gateway);
             }
         }
     }
@@ -159,9 +159,9 @@ fn a_cancelled_call_leaves_client_and_server_usable() {
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn a_server_killed_during_a_call_is_named_and_restarted() {
-    check_each_sdk(|driver, stage| {
+    check_each_sdk(|driver, test_gateway| {
         driver.begin_endless_call();
-        let gateway = stage.gateway_pid().unwrap_or(driver.pid());
+        let gateway = test_gateway.gateway_pid().unwrap_or(driver.pid());
         kill(descendant(gateway, "server-everything"));
         let complaint = loop {
             match driver.next() {
@@ -186,22 +186,22 @@ fn a_server_killed_during_a_call_is_named_and_restarted() {
 #[ignore = "needs cargo xtask setup"]
 fn a_client_killed_during_a_call_leaves_the_gateway_to_others() {
     for (sdk, mode) in [(Sdk::Python, "auto"), (Sdk::TypeScript, "legacy")] {
-        let stage = Stage::with(servers::only_everything);
-        let mut doomed = Driver::connect(sdk, mode, &stage, Door::Http);
-        let mut other = Driver::connect(Sdk::Python, "auto", &stage, Door::Http);
+        let test_gateway = TestGateway::with(servers::only_everything);
+        let mut doomed = Driver::connect(sdk, mode, &test_gateway, Door::Http);
+        let mut other = Driver::connect(Sdk::Python, "auto", &test_gateway, Door::Http);
         other.list_until(&[ECHO.to_owned()]);
         doomed.begin_endless_call();
         kill(doomed.pid());
         check_echo(&mut other);
-        check_echo(&mut Driver::connect(sdk, mode, &stage, Door::Http));
+        check_echo(&mut Driver::connect(sdk, mode, &test_gateway, Door::Http));
     }
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn a_client_killed_during_a_call_takes_its_own_gateway_and_servers_along() {
-    let stage = Stage::with(servers::only_everything);
-    let mut doomed = Driver::connect(Sdk::Python, "auto", &stage, Door::Stdio);
+    let test_gateway = TestGateway::with(servers::only_everything);
+    let mut doomed = Driver::connect(Sdk::Python, "auto", &test_gateway, Door::Stdio);
     doomed.list_until(&[ECHO.to_owned()]);
     doomed.begin_endless_call();
     let left = ["kitbag", "server-everything"].map(|word| descendant(doomed.pid(), word));
@@ -212,9 +212,9 @@ fn a_client_killed_during_a_call_takes_its_own_gateway_and_servers_along() {
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn both_eras_of_a_client_share_a_gateway_and_its_server() {
-    let stage = Stage::with(servers::only_everything);
+    let test_gateway = TestGateway::with(servers::only_everything);
     let mut drivers = ["auto", "legacy"].map(|mode| {
-        let mut driver = Driver::connect(Sdk::Python, mode, &stage, Door::Http);
+        let mut driver = Driver::connect(Sdk::Python, mode, &test_gateway, Door::Http);
         driver.list_until(&[ECHO.to_owned()]);
         driver
     });
@@ -244,14 +244,14 @@ fn both_eras_of_a_client_share_a_gateway_and_its_server() {
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn a_gateway_started_again_lists_what_it_knows_at_once() {
-    let stage = Stage::with(servers::all);
-    let wanted: Vec<String> = stage
+    let test_gateway = TestGateway::with(servers::all);
+    let wanted: Vec<String> = test_gateway
         .servers
         .iter()
         .map(servers::RealServer::tool_on_merged_route)
         .collect();
-    Driver::connect(Sdk::Python, "auto", &stage, Door::Stdio).list_until(&wanted);
-    let names = Driver::connect(Sdk::TypeScript, "legacy", &stage, Door::Stdio).list();
+    Driver::connect(Sdk::Python, "auto", &test_gateway, Door::Stdio).list_until(&wanted);
+    let names = Driver::connect(Sdk::TypeScript, "legacy", &test_gateway, Door::Stdio).list();
     assert!(wanted.iter().all(|name| names.contains(name)), "{names:?}");
 }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::clients::PYTHON;
-use crate::gateway::{Door, Stage, tools};
+use crate::gateway::{Door, TestGateway, tools};
 use crate::servers;
 
 /// Parses a page in either format and prints each family with its type.
@@ -21,8 +21,8 @@ for family in read(sys.stdin.read()):
 ";
 
 #[track_caller]
-fn check(stage: &Stage, format: &str, accept: &str, expected: &[&str]) {
-    let url = stage.endpoint().replace("/mcp", "/metrics");
+fn check(test_gateway: &TestGateway, format: &str, accept: &str, expected: &[&str]) {
+    let url = test_gateway.endpoint().replace("/mcp", "/metrics");
     let page = Command::new("curl")
         .args(["-sf", "-H", &format!("accept: {accept}"), &url])
         .output()
@@ -67,9 +67,9 @@ fn check(stage: &Stage, format: &str, accept: &str, expected: &[&str]) {
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_library_of_prometheus_reads_both_formats() {
-    let stage = Stage::with(servers::all);
-    let mut caller = PYTHON.connect(&stage, Door::Http);
-    let server = &stage.servers[0];
+    let test_gateway = TestGateway::with(servers::all);
+    let mut caller = PYTHON.connect(&test_gateway, Door::Http);
+    let server = &test_gateway.servers[0];
     caller.list_until(&[server.tool_on_merged_route()]);
     assert_ne!(
         caller.call(&server.tool_on_merged_route(), &server.arguments)["isError"],
@@ -82,13 +82,13 @@ fn the_library_of_prometheus_reads_both_formats() {
     ];
     let accept = "application/openmetrics-text; version=1.0.0";
     check(
-        &stage,
+        &test_gateway,
         "openmetrics",
         accept,
         &[&families[..], &["kitbag_build info"]].concat(),
     );
     for accept in ["text/plain; version=0.0.4", "*/*"] {
         let expected = [&families[..], &["kitbag_build_info gauge"]].concat();
-        check(&stage, "classic", accept, &expected);
+        check(&test_gateway, "classic", accept, &expected);
     }
 }

@@ -9,15 +9,15 @@ use kitbag_testkit::vendor::{Received, ScriptedVendor};
 use serde_json::{Value, json};
 
 use crate::driver::Sdk;
-use crate::gateway::{Stage, tools};
+use crate::gateway::{TestGateway, tools};
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_official_sdks_of_the_vendors_work_through_the_gateway_unchanged() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let vendor = runtime.block_on(ScriptedVendor::start(answer));
-    let stage = Stage::in_front_of(&vendor.tables());
-    let base = stage.endpoint().trim_end_matches("/mcp");
+    let test_gateway = TestGateway::in_front_of(&vendor.tables());
+    let base = test_gateway.endpoint().trim_end_matches("/mcp");
     for sdk in [Sdk::Python, Sdk::TypeScript] {
         assert_eq!(sdk_results(sdk, base), expected(), "{sdk:?}");
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::clients::{
     Caller, Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN,
 };
-use crate::gateway::{Door, Stage};
+use crate::gateway::{Door, TestGateway};
 use crate::servers::{self, RealServer};
 
 /// A query for each server's one call.
@@ -23,9 +23,9 @@ const WISHES: [(&str, &str); 7] = [
 
 #[track_caller]
 fn check(client: Client, door: Door) {
-    let stage = Stage::by_default(servers::all);
-    let mut caller = client.connect(&stage, door);
-    for server in &stage.servers {
+    let test_gateway = TestGateway::by_default(servers::all);
+    let mut caller = client.connect(&test_gateway, door);
+    for server in &test_gateway.servers {
         let tool = server.tool_on_merged_route();
         find(&mut caller, server);
         let definition = text(&caller.call("discover_apis", &json!({ "tool": tool })));
@@ -43,7 +43,7 @@ fn check(client: Client, door: Door) {
         );
     }
     check_mistakes(&mut caller);
-    check_batch(&mut caller, &stage.servers);
+    check_batch(&mut caller, &test_gateway.servers);
 }
 
 /// Servers are still being listed when the first client arrives, so it may have to search again.

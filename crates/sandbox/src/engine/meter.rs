@@ -40,7 +40,7 @@ pub(crate) struct MemoryMeter {
 impl MemoryMeter {
     pub(crate) fn start(budget: usize) -> Self {
         static OWN: OnceLock<usize> = OnceLock::new();
-        let before = most_memory();
+        let before = peak_memory();
         Self {
             budget,
             before,
@@ -51,13 +51,13 @@ impl MemoryMeter {
     /// True if the run took most of its memory. The engine counts bytes, and the kernel written
     /// pages, so the two differ.
     pub(crate) fn is_near_limit(&self) -> bool {
-        let now = most_memory();
+        let now = peak_memory();
         now > self.before && now.saturating_sub(self.own) >= self.budget / 4 * 3
     }
 }
 
 #[cfg(target_os = "linux")]
-fn most_memory() -> usize {
+fn peak_memory() -> usize {
     use nix::sys::resource::{UsageWho, getrusage};
 
     let used = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss());
@@ -65,7 +65,7 @@ fn most_memory() -> usize {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn most_memory() -> usize {
+fn peak_memory() -> usize {
     0
 }
 

@@ -6,9 +6,9 @@ use rustix::process::{Resource, Rlimit};
 
 use crate::protocol::JailLimits;
 
-pub(super) fn set(jail: JailLimits, mapped: u64) -> Result<(), String> {
+pub(super) fn limit_memory_and_cpu(jail: JailLimits, mapped: u64) -> Result<(), String> {
     let limits = [
-        (Resource::As, address_space(mapped, jail.memory)),
+        (Resource::As, max_address_space(mapped, jail.memory)),
         (Resource::Cpu, jail.cpu.as_secs().max(1)),
         // `poll` requires the number of its files to be within the limit.
         (Resource::Nofile, 3),
@@ -41,7 +41,7 @@ fn limit(what: Resource, most: u64) -> Result<(), String> {
 
 /// On top of the current size: the program's heap, the same again for its gaps and for texts in
 /// transit to the gateway, and frames.
-fn address_space(mapped: u64, memory: usize) -> u64 {
+fn max_address_space(mapped: u64, memory: usize) -> u64 {
     mapped + 2 * memory as u64 + FRAMES
 }
 

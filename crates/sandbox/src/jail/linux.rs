@@ -47,7 +47,7 @@ fn close_layer(
         }
         JailLayer::Capabilities => drop_capabilities(),
         JailLayer::Landlock => restrict_with_landlock(),
-        JailLayer::Limits => limits::set(jail, mapped.clone()?),
+        JailLayer::Limits => limits::limit_memory_and_cpu(jail, mapped.clone()?),
         JailLayer::NoNewPrivileges => rustix::thread::set_no_new_privs(true).map_err(text),
         JailLayer::Seccomp => system_calls::filter(),
     }

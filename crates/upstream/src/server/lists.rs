@@ -59,7 +59,7 @@ impl Server {
         self: &Arc<Self>,
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
-        let live = self.ensure_started().await?;
+        let live = self.start_or_restart().await?;
         self.record_use();
         let reading = self.context.ages.begin_reading(&APPROVED);
         let listing = live.connection.fetch_lists(|first| {
@@ -113,7 +113,7 @@ impl Server {
         self: &Arc<Self>,
         approval: &Approval,
     ) -> Result<Arc<LiveConnection>, CallError> {
-        let live = self.ensure_started().await?;
+        let live = self.start_or_restart().await?;
         // After the start, which is a reason for doubt itself.
         let doubt = self.context.ages.last_doubt(approval.list);
         let listing = match self.current_listing(approval, doubt) {

@@ -212,7 +212,7 @@ impl Server {
         let _block = self.block_stop();
         let live = match &outbound.approval {
             Some(approval) => self.approved_connection(approval).await?,
-            None => self.ensure_started().await?,
+            None => self.start_or_restart().await?,
         };
         self.record_use();
         let check = self.check_on_timeout(&live);
@@ -254,7 +254,7 @@ impl Server {
         if let Some(listing) = self.listing() {
             return Ok(listing);
         }
-        let live = self.ensure_started().await?;
+        let live = self.start_or_restart().await?;
         let introduction = Listing::from_hello(&live.connection.hello);
         Ok(Arc::new(self.mask_listing(introduction)))
     }

@@ -116,7 +116,8 @@ impl Failures {
 }
 
 impl Server {
-    pub(super) async fn ensure_started(
+    /// Returns the live connection. Starts a server that is not running, and restarts one that crashed.
+    pub(super) async fn start_or_restart(
         self: &Arc<Self>,
     ) -> Result<Arc<LiveConnection>, StartError> {
         if let Some(live) = self.live_connection() {

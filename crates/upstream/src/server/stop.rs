@@ -36,7 +36,7 @@ impl Server {
         self.context.pause.clear();
         self.stop().await;
         drop(failures);
-        self.ensure_started().await.map(drop)
+        self.start_or_restart().await.map(drop)
     }
 
     pub async fn stop(&self) {

@@ -76,6 +76,6 @@ impl Server {
             self.stop().await;
         }
         drop(failures);
-        self.ensure_started().await.map(drop)
+        self.start_or_restart().await.map(drop)
     }
 }

@@ -58,7 +58,7 @@ impl Server {
     /// Watches a resource for one more client.
     pub async fn watch(self: &Arc<Self>, uri: &str) -> Result<(), CallError> {
         let _block = self.block_stop();
-        let live = self.ensure_started().await?;
+        let live = self.start_or_restart().await?;
         let _alone = self.watched.changing.lock().await;
         self.watched.add(uri);
         let added = live.watch.add(uri, self.watched.uris()).await;

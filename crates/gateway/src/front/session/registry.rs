@@ -138,8 +138,8 @@ impl SessionRegistry {
             .collect()
     }
 
-    /// Removes abandoned sessions.
-    pub(crate) fn forget_abandoned(&self) -> Vec<Arc<Session>> {
+    /// Removes the sessions that were idle for too long.
+    pub(crate) fn expire_idle(&self) -> Vec<Arc<Session>> {
         let mut sessions = lock(&self.sessions);
         let gone: Vec<_> = sessions
             .values()

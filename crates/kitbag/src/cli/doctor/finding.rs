@@ -75,19 +75,19 @@ impl Area {
     }
 
     pub(super) fn ok(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
-        self.new(Severity::Ok, subject, what)
+        self.build_finding(Severity::Ok, subject, what)
     }
 
     pub(super) fn note(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
-        self.new(Severity::Note, subject, what)
+        self.build_finding(Severity::Note, subject, what)
     }
 
     pub(super) fn warning(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
-        self.new(Severity::Warning, subject, what)
+        self.build_finding(Severity::Warning, subject, what)
     }
 
     pub(super) fn problem(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
-        self.new(Severity::Problem, subject, what)
+        self.build_finding(Severity::Problem, subject, what)
     }
 
     /// A problem with the text that any verb prints for this error.
@@ -110,7 +110,7 @@ impl Area {
         }
     }
 
-    fn new(
+    fn build_finding(
         self,
         severity: Severity,
         subject: impl Into<String>,

@@ -17,12 +17,12 @@ pub(super) struct WantedHook {
 impl WantedHook {
     /// Returns the client's hook if it was requested or is installed already.
     pub(super) fn for_client(
-        spot: &ClientFile,
+        client_file: &ClientFile,
         directories: &ClientDirectories,
         asked: bool,
     ) -> Result<Option<Self>, NoPromptHook> {
-        let hook = match spot.client.prompt_hook() {
-            Ok(hook) if spot.scope == Scope::User => hook,
+        let hook = match client_file.client.prompt_hook() {
+            Ok(hook) if client_file.scope == Scope::User => hook,
             Err(none) if asked => return Err(none),
             _ => return Ok(None),
         };
@@ -33,7 +33,7 @@ impl WantedHook {
 
 /// The edits of an installation.
 pub(super) struct InstallEdits<'a> {
-    pub(super) spot: &'a ClientFile,
+    pub(super) client_file: &'a ClientFile,
     pub(super) directories: &'a ClientDirectories,
     pub(super) entry: &'a KitbagEntry,
     pub(super) moved: &'a [String],
@@ -47,7 +47,7 @@ impl InstallEdits<'_> {
         let Some(HookCommand { hook, line }) = &self.hook else {
             return self.add_server();
         };
-        if hook.path(self.directories) == self.spot.path {
+        if hook.path(self.directories) == self.client_file.path {
             hook.uninstall(self.directories)?;
         }
         let installed = self.add_server();
@@ -57,7 +57,7 @@ impl InstallEdits<'_> {
     }
 
     fn add_server(&self) -> Result<Installed, FileError> {
-        install_into(self.spot, self.directories, self.entry, self.moved)
+        install_into(self.client_file, self.directories, self.entry, self.moved)
     }
 }
 
@@ -68,16 +68,21 @@ pub(super) struct RemovedEntries {
 }
 
 pub(super) fn remove_entries(
-    spot: &ClientFile,
+    client_file: &ClientFile,
     directories: &ClientDirectories,
 ) -> Result<RemovedEntries, FileError> {
+<<<<<<< HEAD
     let hook = match spot.client.prompt_hook() {
         Ok(hook) if spot.scope == Scope::User && hook.is_installed(directories) => {
+=======
+    let hook = match client_file.client.prompt_hook() {
+        Ok(hook) if client_file.scope == Scope::User && hook.is_in_place(directories) => {
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             hook.uninstall(directories)?
         }
         // A broken hook file that was not edited must not prevent the removal.
         _ => Uninstalled::NotThere,
     };
-    let server = uninstall_from(spot, directories)?;
+    let server = uninstall_from(client_file, directories)?;
     Ok(RemovedEntries { hook, server })
 }

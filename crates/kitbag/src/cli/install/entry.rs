@@ -15,12 +15,12 @@ use crate::cli::program::invoked_path;
 /// user's own file has the full path; a project file is shared with people who have the program
 /// elsewhere. The configuration path is explicit, since the client may launch Kitbag in any folder.
 pub(super) fn launch_entry(
-    spot: &ClientFile,
+    client_file: &ClientFile,
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<KitbagEntry> {
     let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
-    if spot.scope == Scope::Project {
+    if client_file.scope == Scope::Project {
         return Ok(KitbagEntry::Stdio {
             command: "kitbag".to_owned(),
             args,

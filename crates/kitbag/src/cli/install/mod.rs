@@ -88,37 +88,37 @@ pub(super) async fn install(
     arguments: InstallArguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let spot = arguments.target.client_file(invocation)?;
+    let client_file = arguments.target.client_file(invocation)?;
     let directories = client_directories(&invocation.source.environment)?;
-    advise_edit(check_editable(&spot, &directories))?;
+    advise_edit(check_editable(&client_file, &directories))?;
     let config = invocation.config()?;
     let entry = if arguments.http {
         http_entry(&config)?
     } else {
-        launch_entry(&spot, &config, invocation)?
+        launch_entry(&client_file, &config, invocation)?
     };
-    let wanted = WantedHook::for_client(&spot, &directories, arguments.hook)?;
+    let wanted = WantedHook::for_client(&client_file, &directories, arguments.hook)?;
     if let Some(wanted) = &wanted {
         advise_edit(wanted.hook.check_editable(&directories))?;
     }
     let hook = wanted.as_ref();
     let hook = hook.map(|it| hook_command(it.hook, &config, invocation));
     let hook = hook.transpose()?;
-    let found = read_target(&spot, invocation)?;
-    check_vacant(&found, &spot)?;
-    let mut beside: Vec<String> = found.iter().flat_map(enabled_names).collect();
+    let found = read_target(&client_file, invocation)?;
+    check_vacant(&found, &client_file)?;
+    let mut direct: Vec<String> = found.iter().flat_map(enabled_names).collect();
     let (servers, problems, left) = if arguments.move_servers {
         let (servers, problems) = arguments.import_servers(found, invocation).await?;
-        (servers, problems, find_unmoved(&spot, &directories))
+        (servers, problems, find_unmoved(&client_file, &directories))
     } else {
         (Vec::new(), Vec::new(), Vec::new())
     };
     let moved: Vec<String> = moved_names(&servers)
-        .filter(|name| beside.contains(name))
+        .filter(|name| direct.contains(name))
         .collect();
-    beside.retain(|name| !moved.contains(name));
+    direct.retain(|name| !moved.contains(name));
     let edits = InstallEdits {
-        spot: &spot,
+        client_file: &client_file,
         directories: &directories,
         entry: &entry,
         moved: &moved,
@@ -126,13 +126,13 @@ pub(super) async fn install(
     };
     let installed = advise_edit(edits.apply())?;
     let report = InstallReport {
-        client: spot.client,
+        client: client_file.client,
         changed: installed.changed || wanted.as_ref().is_some_and(|it| it.is_new),
         hook: wanted.map(|it| it.hook.path(&directories)),
-        path: spot.path,
+        path: client_file.path,
         backup: installed.backup,
         moved,
-        beside,
+        beside: direct,
         left,
         servers,
         problems,
@@ -148,11 +148,17 @@ pub(super) fn uninstall(
     arguments: &UninstallArguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let spot = arguments.target.client_file(invocation)?;
+    let client_file = arguments.target.client_file(invocation)?;
     let directories = client_directories(&invocation.source.environment)?;
+<<<<<<< HEAD
     let RemovedEntries { hook, server } = advise_edit(remove_entries(&spot, &directories))?;
     let (path, client) = (&spot.path, spot.client);
     let of_server = describe_removal(&server, path, "Kitbag", &backup_path(path));
+=======
+    let RemovedEntries { hook, server } = advise_edit(remove_entries(&client_file, &directories))?;
+    let (path, client) = (&client_file.path, client_file.client);
+    let of_server = describe_removal(&server, path, "Kitbag", &backup_of(path));
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
     let of_hook = client.prompt_hook().ok().and_then(|it| {
         let path = it.path(&directories);
         describe_removal(&hook, &path, "the hook", &it.backup(&directories))
@@ -205,10 +211,11 @@ impl InstallTarget {
         } else {
             Scope::User
         };
-        let spot = self
+        let client_file = self
             .client
             .file_to_edit(&client_directories(&invocation.source.environment)?, scope);
-        spot.ok_or_else(|| anyhow!("{} has no project configuration", self.client))
+        client_file
+            .ok_or_else(|| anyhow!("{} has no project configuration", self.client))
             .advise(|| {
                 format!(
                     "omit --project: kitbag install --client {}",
@@ -252,12 +259,12 @@ impl InstallArguments {
 }
 
 /// Rejects a file in which another server is named `kitbag`.
-fn check_vacant(found: &[ClientConfig], spot: &ClientFile) -> anyhow::Result<()> {
+fn check_vacant(found: &[ClientConfig], client_file: &ClientFile) -> anyhow::Result<()> {
     let mut servers = found.iter().flat_map(|found| &found.servers);
     if servers.all(|server| server.name != NAME) {
         return Ok(());
     }
-    let path = spot.path.display();
+    let path = client_file.path.display();
     Err(anyhow!("{path} already has another server named `{NAME}`"))
         .advise(|| "rename it there, then retry".to_owned())
 }
@@ -272,10 +279,10 @@ fn enabled_names(found: &ClientConfig) -> Vec<String> {
 }
 
 /// Returns the client's servers in its other files and those for single projects.
-fn find_unmoved(spot: &ClientFile, directories: &ClientDirectories) -> Vec<LeftServers> {
-    let others = find(directories, Some(spot.client))
+fn find_unmoved(client_file: &ClientFile, directories: &ClientDirectories) -> Vec<LeftServers> {
+    let others = find(directories, Some(client_file.client))
         .into_iter()
-        .filter(|found| !is_edited(found, spot));
+        .filter(|found| !is_edited(found, client_file));
     let left = others.map(|found| LeftServers {
         servers: enabled_names(&found),
         project: found.project.filter(|_| found.scope != Scope::Project),
@@ -284,14 +291,21 @@ fn find_unmoved(spot: &ClientFile, directories: &ClientDirectories) -> Vec<LeftS
     left.filter(|left| !left.servers.is_empty()).collect()
 }
 
-fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
-    found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
+fn is_edited(found: &ClientConfig, client_file: &ClientFile) -> bool {
+    found.path == client_file.path
+        && (client_file.scope == Scope::Project || found.project.is_none())
 }
 
 /// Returns the servers in the file that Kitbag is added to.
-fn read_target(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
-    let mut found = open(spot, &client_directories(&invocation.source.environment)?);
-    if spot.scope == Scope::User {
+fn read_target(
+    client_file: &ClientFile,
+    invocation: &Invocation,
+) -> anyhow::Result<Vec<ClientConfig>> {
+    let mut found = open(
+        client_file,
+        &client_directories(&invocation.source.environment)?,
+    );
+    if client_file.scope == Scope::User {
         found.retain(|found| found.project.is_none());
     }
     found.truncate(1);

@@ -25,7 +25,9 @@ use super::output::{format_date, format_table};
 use super::{Invocation, ask, to_exit_code};
 use crate::cli::open_store::open_store;
 use crate::trail;
-use credential::{CredentialHolderArguments, CredentialVault, GivenField, LoginOptions};
+use credential::{
+    CredentialHolderArguments, CredentialVault, GivenField, ListedCredential, LoginOptions,
+};
 use kitbag_gateway::secrets::vault::open_vault;
 use kitbag_gateway::state::clock::now;
 
@@ -263,7 +265,7 @@ async fn list(credentials: &CredentialVault<'_>, invocation: &Invocation) -> any
     let rows: Vec<Value> = secrets
         .iter()
         .map(secret_to_json)
-        .chain(listed.iter().map(|it| it.to_json()))
+        .chain(listed.iter().map(ListedCredential::to_json))
         .collect();
     invocation.output.show(&rows, |_| {
         if listed.is_empty() {
@@ -276,7 +278,7 @@ async fn list(credentials: &CredentialVault<'_>, invocation: &Invocation) -> any
             let (name, changed) = (it.name.to_string(), format_date(it.updated_at));
             [name, String::new(), String::new(), changed, String::new()]
         });
-        let cells = cells.chain(listed.iter().map(|it| it.to_cells()));
+        let cells = cells.chain(listed.iter().map(ListedCredential::to_cells));
         format_table(["NAME", "TENANT", "FIELDS", "CHANGED", "TOOLS"], cells)
     })
 }

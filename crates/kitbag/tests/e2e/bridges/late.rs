@@ -14,7 +14,7 @@ use crate::harness::{Client, Era, Gateway, Home, Remote, Reply, Testbed, until};
 const SECRET: &str = "HIGH-TENANT-DATA";
 
 /// A gateway in front of one legacy server with background jobs.
-struct Office {
+struct JobGateway {
     home: Arc<Home>,
     gateway: Gateway,
     _remote: Option<Remote>,
@@ -31,7 +31,7 @@ impl Reached {
     const EVERY: [Self; 3] = [Self::Stdio, Self::Http, Self::Sse];
 }
 
-impl Office {
+impl JobGateway {
     async fn open(reached: Reached) -> Self {
         let home = Home::new("");
         let trace = home.path("trace");
@@ -139,12 +139,12 @@ async fn starts_job(client: &Client) {
 
 /// The call of the second client receives no messages or questions of the first client's job.
 async fn stays_apart(reached: Reached, first: (&str, Era), second: (&str, Era)) {
-    let office = Office::open(reached).await;
-    let high = office.client(first.0, first.1).await;
+    let setup = JobGateway::open(reached).await;
+    let high = setup.client(first.0, first.1).await;
     starts_job(&high).await;
-    let low = office.client(second.0, second.1).await;
-    let waiting = office.waits(&low).await;
-    let events = office.job_ends().await;
+    let low = setup.client(second.0, second.1).await;
+    let waiting = setup.waits(&low).await;
+    let events = setup.job_ends().await;
     for method in ["elicitation/create", "roots/list"] {
         let refused = format!("refused {method}: several clients share this server");
         assert!(
@@ -160,7 +160,7 @@ async fn stays_apart(reached: Reached, first: (&str, Era), second: (&str, Era)) 
         [Value::Null; 0],
         "{reached:?} {first:?} {second:?}"
     );
-    let output = office.home.kitbag(&["logs", "hr"]).await;
+    let output = setup.home.kitbag(&["logs", "hr"]).await;
     assert!(
         reached != Reached::Stdio || output.stdout.contains(SECRET),
         "operators can read it: {output:?}"
@@ -179,19 +179,19 @@ async fn what_a_job_of_one_tenant_says_late_never_reaches_another() {
 async fn what_a_job_says_late_reaches_no_other_key_and_no_other_client_of_the_same_key() {
     stays_apart(Reached::Stdio, ("acme", Era::Legacy), ("acme", Era::Legacy)).await;
     stays_apart(Reached::Stdio, ("local", Era::Legacy), ("low", Era::Legacy)).await;
-    let office = Office::open(Reached::Stdio).await;
-    let key = office.key("acme").await;
-    let one = office
+    let setup = JobGateway::open(Reached::Stdio).await;
+    let key = setup.key("acme").await;
+    let one = setup
         .gateway
         .visitor("/mcp/all", Era::Legacy)
         .key(&key)
         .connect()
         .await;
     starts_job(&one).await;
-    let other = office.gateway.visitor("/mcp/all", Era::Legacy).key(&key);
+    let other = setup.gateway.visitor("/mcp/all", Era::Legacy).key(&key);
     let other = other.answer_with(|_, _| panic!("asked")).connect().await;
-    let waiting = office.waits(&other).await;
-    office.job_ends().await;
+    let waiting = setup.waits(&other).await;
+    setup.job_ends().await;
     assert!(!waiting.is_finished());
     assert_eq!(waiting.await.unwrap().before(), [Value::Null; 0]);
 }
@@ -199,11 +199,11 @@ async fn what_a_job_says_late_reaches_no_other_key_and_no_other_client_of_the_sa
 #[tokio::test]
 async fn what_a_job_says_late_reaches_the_only_client_there_is() {
     for reached in Reached::EVERY {
-        let office = Office::open(reached).await;
-        let client = office.client("acme", Era::Legacy).await;
+        let setup = JobGateway::open(reached).await;
+        let client = setup.client("acme", Era::Legacy).await;
         starts_job(&client).await;
-        let waiting = office.waits(&client).await;
-        let events = office.job_ends().await;
+        let waiting = setup.waits(&client).await;
+        let events = setup.job_ends().await;
         assert!(
             events.contains("answered elicitation/create: ") && events.contains("answer of acme"),
             "{events}"
@@ -223,15 +223,20 @@ async fn what_a_job_says_late_reaches_the_only_client_there_is() {
 
 #[tokio::test]
 async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_calls_parked() {
-    let office = Office::open(Reached::Http).await;
-    let low = office.client("low", Era::Modern).await;
+    let setup = JobGateway::open(Reached::Http).await;
+    let low = setup.client("low", Era::Modern).await;
     let asks = json!({ "name": "hr__test_elicitation", "arguments": { "message": "?" } });
     for _ in 0..3 {
         let parked = low.start("tools/call", &asks).await.finish().await;
         assert_eq!(parked.result()["resultType"], "input_required");
     }
+<<<<<<< HEAD
     for client_era in Era::each() {
         let high = office.client("high", client_era).await;
+=======
+    for client_era in Era::BOTH {
+        let high = setup.client("high", client_era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let output = high
             .call("hr__test_elicitation", &json!({ "message": "Who?" }))
             .await
@@ -242,16 +247,23 @@ async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_
 
 #[tokio::test]
 async fn the_last_words_of_a_server_are_for_operators_only() {
+<<<<<<< HEAD
     let office = Office::open(Reached::Stdio).await;
     let high = office.client("high", Era::Legacy).await;
     for client_era in Era::each() {
         let low = office.client("low", client_era).await;
+=======
+    let setup = JobGateway::open(Reached::Stdio).await;
+    let high = setup.client("high", Era::Legacy).await;
+    for client_era in Era::BOTH {
+        let low = setup.client("low", client_era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         for path in ["/mcp/all", "/mcp/search", "/servers/hr/mcp"] {
             starts_job(&high).await;
-            let visitor = office
+            let visitor = setup
                 .gateway
                 .visitor(path, client_era)
-                .key(&office.key("low").await);
+                .key(&setup.key("low").await);
             let client = visitor.connect().await;
             let crash = match path {
                 "/mcp/search" => {
@@ -275,11 +287,11 @@ async fn the_last_words_of_a_server_are_for_operators_only() {
         }
     }
     starts_job(&high).await;
-    let local = office.client("local", Era::Legacy).await;
+    let local = setup.client("local", Era::Legacy).await;
     let output = local.call("hr__crash", &json!({})).await.tool_error();
     assert!(
         output.contains("Last lines of its stderr:") && output.contains(SECRET),
         "{output}"
     );
-    assert!(office.gateway.log().contains(SECRET), "the log says why");
+    assert!(setup.gateway.log().contains(SECRET), "the log says why");
 }

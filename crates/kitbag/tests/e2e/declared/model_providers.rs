@@ -11,7 +11,7 @@ use http::{HeaderMap, Method, StatusCode, Uri, header};
 use serde_json::{Value, json};
 
 /// Ends with the test. The first path segment is the id of the provider's file.
-pub(super) struct ModelHouse {
+pub(super) struct FakeProviders {
     base: String,
     seen: Arc<SeenPrompts>,
     serving: tokio::task::JoinHandle<()>,
@@ -31,7 +31,7 @@ struct SeenPrompts {
     refusing: Mutex<HashMap<String, (u16, Value)>>,
 }
 
-impl ModelHouse {
+impl FakeProviders {
     pub(super) async fn start() -> Self {
         let seen = Arc::<SeenPrompts>::default();
         let router = Router::new().fallback(answer).with_state(seen.clone());
@@ -73,7 +73,7 @@ impl ModelHouse {
     }
 }
 
-impl Drop for ModelHouse {
+impl Drop for FakeProviders {
     fn drop(&mut self) {
         self.serving.abort();
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::model_providers::{ModelHouse, SeenPrompt};
+use super::model_providers::{FakeProviders, SeenPrompt};
 use crate::harness::{Client, Era, Gateway, Home, until};
 
 /// Routes, models and prices of the operator, valid on every day.
@@ -77,7 +77,7 @@ source = "test"
 "#;
 
 struct ModelWorld {
-    house: ModelHouse,
+    house: FakeProviders,
     home: Arc<Home>,
     gateway: Gateway,
 }
@@ -85,7 +85,7 @@ struct ModelWorld {
 impl ModelWorld {
     /// A gateway with these credentials: tenant, credential name and fields.
     async fn with(credentials: &[(&str, &str, &[&str])]) -> Self {
-        let house = ModelHouse::start().await;
+        let house = FakeProviders::start().await;
         let catalog = "[catalog]\ndata = ['own.toml']\n";
         let home = Home::new(&format!("{catalog}{}", house.endpoints()));
         fs::write(home.path("own.toml"), OWN_DATA).unwrap();

@@ -8,17 +8,21 @@ use std::os::unix::process::CommandExt as _;
 
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::SharedHome;
 use crate::harness::{Client, Era, until};
 
 #[tokio::test]
 async fn a_program_that_wants_to_keep_apart_or_has_another_configuration_starts_servers_of_its_own()
 {
-    let desk = Desk::new();
-    let _gateway = desk.home.serve().await;
-    desk.ok(&["call", "shared__echo"]).await;
-    assert_eq!(desk.starts(), 1);
-    fs::copy(desk.home.path("kitbag.toml"), desk.home.path("other.toml")).unwrap();
+    let setup = SharedHome::new();
+    let _gateway = setup.home.serve().await;
+    setup.ok(&["call", "shared__echo"]).await;
+    assert_eq!(setup.starts(), 1);
+    fs::copy(
+        setup.home.path("kitbag.toml"),
+        setup.home.path("other.toml"),
+    )
+    .unwrap();
     for (number, words) in [
         ["call", "shared__echo", "--own"].as_slice(),
         &["call", "shared__echo", "--config", "other.toml"],
@@ -27,8 +31,8 @@ async fn a_program_that_wants_to_keep_apart_or_has_another_configuration_starts_
     .into_iter()
     .enumerate()
     {
-        desk.ok(words).await;
-        assert_eq!(desk.starts(), number + 2, "{words:?}");
+        setup.ok(words).await;
+        assert_eq!(setup.starts(), number + 2, "{words:?}");
     }
     for (number, flags) in [
         ["--own"].as_slice(),
@@ -39,27 +43,28 @@ async fn a_program_that_wants_to_keep_apart_or_has_another_configuration_starts_
     .enumerate()
     {
         let flags = [&["--surface", "all"], flags].concat();
-        let client = Client::stdio_with(&desk.home, Era::Legacy, &flags)
+        let client = Client::stdio_with(&setup.home, Era::Legacy, &flags)
             .connect()
             .await;
         client.call("shared__echo", &json!({})).await.text();
-        assert_eq!(desk.starts(), number + 5, "{flags:?}");
+        assert_eq!(setup.starts(), number + 5, "{flags:?}");
     }
 }
 
 #[tokio::test]
 async fn a_program_that_has_other_values_for_the_variables_of_the_configuration_starts_servers_of_its_own()
  {
-    let desk = Desk::new();
+    let setup = SharedHome::new();
     let token = "\nenv = { TOKEN = \"${TOKEN:-none}\" }\n";
-    desk.home
-        .configure(&format!("{}{token}", desk.server("shared").trim_end()));
-    desk.introduce();
-    let _gateway = desk.home.serve().await;
-    desk.ok(&["call", "shared__echo"]).await;
-    assert_eq!(desk.starts(), 1);
-    desk.home.export("TOKEN", "another");
-    let printed = desk
+    setup
+        .home
+        .configure(&format!("{}{token}", setup.server("shared").trim_end()));
+    setup.introduce();
+    let _gateway = setup.home.serve().await;
+    setup.ok(&["call", "shared__echo"]).await;
+    assert_eq!(setup.starts(), 1);
+    setup.home.export("TOKEN", "another");
+    let printed = setup
         .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
         .await;
     assert!(
@@ -72,31 +77,31 @@ async fn a_program_that_has_other_values_for_the_variables_of_the_configuration_
         "its value is not shown: {}",
         printed.stderr
     );
-    assert_eq!(desk.starts(), 2);
+    assert_eq!(setup.starts(), 2);
 }
 
 #[tokio::test]
 async fn the_servers_of_a_trusted_project_are_not_shared_outside_of_it() {
-    let desk = Desk::new();
-    let project = desk.home.path("project");
+    let setup = SharedHome::new();
+    let project = setup.home.path("project");
     fs::create_dir(&project).unwrap();
-    fs::write(project.join("kitbag.toml"), desk.server("local")).unwrap();
-    let _gateway = desk.home.serve().await;
-    desk.ok(&["call", "shared__echo"]).await;
-    desk.ok_in(&project, &["call", "shared__echo"]).await;
+    fs::write(project.join("kitbag.toml"), setup.server("local")).unwrap();
+    let _gateway = setup.home.serve().await;
+    setup.ok(&["call", "shared__echo"]).await;
+    setup.ok_in(&project, &["call", "shared__echo"]).await;
     assert_eq!(
-        desk.starts(),
+        setup.starts(),
         1,
         "a project that is not trusted changes nothing"
     );
 
-    desk.ok_in(&project, &["trust", "--yes"]).await;
-    desk.ok_in(&project, &["call", "local__echo"]).await;
+    setup.ok_in(&project, &["trust", "--yes"]).await;
+    setup.ok_in(&project, &["call", "local__echo"]).await;
     assert!(
-        desk.starts() > 1,
+        setup.starts() > 1,
         "it has servers that the gateway must not have"
     );
-    let outside = desk.home.kitbag(&["call", "local__echo"]).await;
+    let outside = setup.home.kitbag(&["call", "local__echo"]).await;
     assert!(
         outside
             .stderr
@@ -108,9 +113,9 @@ async fn the_servers_of_a_trusted_project_are_not_shared_outside_of_it() {
 
 #[tokio::test]
 async fn the_socket_is_for_its_user_alone() {
-    let desk = Desk::new();
-    let _gateway = desk.home.serve().await;
-    let socket = desk.socket().unwrap();
+    let setup = SharedHome::new();
+    let _gateway = setup.home.serve().await;
+    let socket = setup.socket().unwrap();
     let mode = |path| fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(
         (mode(socket.as_path()), mode(socket.parent().unwrap())),
@@ -120,12 +125,12 @@ async fn the_socket_is_for_its_user_alone() {
 
 #[tokio::test]
 async fn no_program_joins_or_serves_through_a_folder_that_others_can_reach() {
-    let desk = Desk::new();
-    let gateway = desk.home.serve().await;
-    desk.ok(&["call", "shared__echo"]).await;
-    let folder = desk.home.path("data/run");
+    let setup = SharedHome::new();
+    let gateway = setup.home.serve().await;
+    setup.ok(&["call", "shared__echo"]).await;
+    let folder = setup.home.path("data/run");
     fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
-    let printed = desk
+    let printed = setup
         .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
         .await;
     assert!(
@@ -133,16 +138,16 @@ async fn no_program_joins_or_serves_through_a_folder_that_others_can_reach() {
         "{}",
         printed.stderr
     );
-    assert_eq!(desk.starts(), 2, "it worked on its own");
+    assert_eq!(setup.starts(), 2, "it worked on its own");
     assert!(gateway.stop().await.success());
 
-    let gateway = desk.home.serve().await;
+    let gateway = setup.home.serve().await;
     let printed = "local clients cannot join: other users have access to";
     until("it says why", async || {
         gateway.log().contains(printed).then_some(())
     })
     .await;
-    assert_eq!(desk.socket(), None);
+    assert_eq!(setup.socket(), None);
     gateway
         .client(Era::Modern)
         .await
@@ -157,11 +162,11 @@ async fn no_program_joins_through_a_folder_of_another_user() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let desk = Desk::new();
-    let _gateway = desk.home.serve().await;
-    desk.ok(&["call", "shared__echo"]).await;
-    std::os::unix::fs::chown(desk.home.path("data/run"), Some(54_321), None).unwrap();
-    let printed = desk
+    let setup = SharedHome::new();
+    let _gateway = setup.home.serve().await;
+    setup.ok(&["call", "shared__echo"]).await;
+    std::os::unix::fs::chown(setup.home.path("data/run"), Some(54_321), None).unwrap();
+    let printed = setup
         .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
         .await;
     assert!(
@@ -169,7 +174,7 @@ async fn no_program_joins_through_a_folder_of_another_user() {
         "{}",
         printed.stderr
     );
-    assert_eq!(desk.starts(), 2);
+    assert_eq!(setup.starts(), 2);
 }
 
 #[tokio::test]
@@ -178,9 +183,9 @@ async fn another_user_is_rejected_even_on_a_socket_open_to_all() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let desk = Desk::new();
-    let gateway = desk.home.serve().await;
-    let socket = desk.socket().unwrap();
+    let setup = SharedHome::new();
+    let gateway = setup.home.serve().await;
+    let socket = setup.socket().unwrap();
     let hello = format!(
         "{}\n",
         json!({ "kitbag": env!("CARGO_PKG_VERSION"), "want": "ask", "project": null, "variables": {} })
@@ -204,7 +209,7 @@ async fn another_user_is_rejected_even_on_a_socket_open_to_all() {
     assert!(connect(0).1.contains("accepted"), "{:?}", connect(0));
     assert!(!connect(54_321).0, "it does not even reach the socket");
 
-    for path in desk.home.path("data/run").ancestors().take(3) {
+    for path in setup.home.path("data/run").ancestors().take(3) {
         fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }
     fs::set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
@@ -222,9 +227,9 @@ async fn another_user_is_rejected_even_on_a_socket_open_to_all() {
 
 #[tokio::test]
 async fn a_hello_that_does_not_fit_is_refused_and_troubles_no_other() {
-    let desk = Desk::new();
-    let _gateway = desk.home.serve().await;
-    let socket = desk.socket().unwrap();
+    let setup = SharedHome::new();
+    let _gateway = setup.home.serve().await;
+    let socket = setup.socket().unwrap();
     let say = |line: &str| {
         let mut stream = UnixStream::connect(&socket).unwrap();
         stream.write_all(line.as_bytes()).unwrap();
@@ -247,6 +252,6 @@ async fn a_hello_that_does_not_fit_is_refused_and_troubles_no_other() {
     }
     // A program that sends nothing blocks no other.
     let _silent = UnixStream::connect(&socket).unwrap();
-    desk.ok(&["call", "shared__echo"]).await;
-    assert_eq!(desk.starts(), 1);
+    setup.ok(&["call", "shared__echo"]).await;
+    assert_eq!(setup.starts(), 1);
 }

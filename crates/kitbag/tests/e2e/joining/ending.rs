@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use super::Desk;
+use super::SharedHome;
 use crate::harness::{Client, Era, until};
 
 #[tokio::test]
 async fn clients_are_notified_when_the_gateway_ends_and_join_the_next() {
     for killed in [false, true] {
-        let desk = Desk::new();
-        let gateway = desk.home.serve().await;
-        let client = Client::stdio(&desk.home, Era::Legacy).connect().await;
+        let setup = SharedHome::new();
+        let gateway = setup.home.serve().await;
+        let client = Client::stdio(&setup.home, Era::Legacy).connect().await;
         client.call("shared__echo", &json!({})).await.text();
         match killed {
             true => gateway.kill().await,
@@ -26,18 +26,18 @@ async fn clients_are_notified_when_the_gateway_ends_and_join_the_next() {
         })
         .await;
         assert_eq!(
-            desk.socket().is_some(),
+            setup.socket().is_some(),
             killed,
             "one that is asked to end takes its socket along"
         );
 
-        let gateway = desk.home.serve().await;
-        let before = desk.starts();
-        let client = Client::stdio(&desk.home, Era::Modern).connect().await;
+        let gateway = setup.home.serve().await;
+        let before = setup.starts();
+        let client = Client::stdio(&setup.home, Era::Modern).connect().await;
         client.call("shared__echo", &json!({})).await.text();
-        desk.ok(&["call", "shared__echo"]).await;
+        setup.ok(&["call", "shared__echo"]).await;
         assert_eq!(
-            desk.starts(),
+            setup.starts(),
             before + 1,
             "killed: {killed}: {}",
             gateway.log()
@@ -47,10 +47,10 @@ async fn clients_are_notified_when_the_gateway_ends_and_join_the_next() {
 
 #[tokio::test]
 async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
-    let desk = Desk::new();
-    desk.home.export("KITBAG_LOG", "kitbag=debug");
-    let gateway = desk.home.serve().await;
-    let visitor = Client::stdio(&desk.home, Era::Legacy).without_handshake();
+    let setup = SharedHome::new();
+    setup.home.export("KITBAG_LOG", "kitbag=debug");
+    let gateway = setup.home.serve().await;
+    let visitor = Client::stdio(&setup.home, Era::Legacy).without_handshake();
     let joined = async || {
         visitor
             .pipe()
@@ -79,13 +79,13 @@ async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
 
 #[tokio::test]
 async fn a_call_under_way_is_finished_before_the_gateway_leaves() {
-    let desk = Desk::new();
-    let gateway = desk.home.serve().await;
-    let client = Client::stdio(&desk.home, Era::Legacy).connect().await;
+    let setup = SharedHome::new();
+    let gateway = setup.home.serve().await;
+    let client = Client::stdio(&setup.home, Era::Legacy).connect().await;
     let params = json!({ "name": "shared__slow", "arguments": { "ms": 1000 } });
     let exchange = client.start("tools/call", &params).await;
     until("the call runs", async || {
-        (desk.events("started slow") == 1).then_some(())
+        (setup.events("started slow") == 1).then_some(())
     })
     .await;
     let (status, reply) = tokio::join!(gateway.stop(), exchange.finish());
@@ -95,9 +95,9 @@ async fn a_call_under_way_is_finished_before_the_gateway_leaves() {
 
 #[tokio::test]
 async fn a_client_that_closes_its_side_ends_its_calls_and_leaves_the_gateway_alone() {
-    let desk = Desk::new();
-    let gateway = desk.home.serve().await;
-    let client = Client::stdio(&desk.home, Era::Legacy).connect().await;
+    let setup = SharedHome::new();
+    let gateway = setup.home.serve().await;
+    let client = Client::stdio(&setup.home, Era::Legacy).connect().await;
     let _exchange = client
         .start(
             "tools/call",
@@ -105,12 +105,12 @@ async fn a_client_that_closes_its_side_ends_its_calls_and_leaves_the_gateway_alo
         )
         .await;
     until("the call runs", async || {
-        (desk.events("started slow") == 1).then_some(())
+        (setup.events("started slow") == 1).then_some(())
     })
     .await;
     assert!(client.pipe().close().unwrap().success());
     until("the call is cancelled", async || {
-        (desk.events("cancelled slow") == 1).then_some(())
+        (setup.events("cancelled slow") == 1).then_some(())
     })
     .await;
     assert_eq!(
@@ -122,29 +122,29 @@ async fn a_client_that_closes_its_side_ends_its_calls_and_leaves_the_gateway_alo
             .text(),
         "{}"
     );
-    assert_eq!(desk.starts(), 1);
+    assert_eq!(setup.starts(), 1);
 }
 
 #[tokio::test]
 async fn of_two_gateways_the_first_is_joined_and_the_second_takes_its_place() {
-    let desk = Desk::new();
-    let first = desk.home.serve().await;
-    desk.ok(&["call", "shared__echo"]).await;
-    let second = desk.home.serve().await;
+    let setup = SharedHome::new();
+    let first = setup.home.serve().await;
+    setup.ok(&["call", "shared__echo"]).await;
+    let second = setup.home.serve().await;
     let second_told = async |words: &str| second.log().contains(words).then_some(());
     until("it says so", async || {
         second_told("another gateway serves this configuration").await
     })
     .await;
-    desk.ok(&["call", "shared__echo"]).await;
-    assert_eq!(desk.starts(), 1);
+    setup.ok(&["call", "shared__echo"]).await;
+    assert_eq!(setup.starts(), 1);
     assert!(first.stop().await.success());
     until("it takes the socket", async || {
         second_told("local commands now join this one").await
     })
     .await;
     for _ in 0..2 {
-        desk.ok(&["call", "shared__echo"]).await;
+        setup.ok(&["call", "shared__echo"]).await;
     }
-    assert_eq!(desk.starts(), 2, "{}", second.log());
+    assert_eq!(setup.starts(), 2, "{}", second.log());
 }

@@ -22,11 +22,11 @@ use crate::harness::{Home, Testbed};
 use kitbag_testkit::home::CommandOutcome;
 
 /// A home with one server, which records each of its starts.
-struct Desk {
+struct SharedHome {
     home: Arc<Home>,
 }
 
-impl Desk {
+impl SharedHome {
     fn new() -> Self {
         Self::with("")
     }
@@ -34,11 +34,12 @@ impl Desk {
     /// With extra tables in the configuration.
     fn with(config: &str) -> Self {
         let home = Home::new("");
-        let desk = Self { home };
-        desk.home
-            .configure(&format!("{config}{}", desk.server("shared")));
-        desk.introduce();
-        desk
+        let setup = Self { home };
+        setup
+            .home
+            .configure(&format!("{config}{}", setup.server("shared")));
+        setup.introduce();
+        setup
     }
 
     /// Lists the servers, so that later only calls start them.

@@ -4,14 +4,14 @@ use kitbag_domain::Outcome;
 use kitbag_store::{AuditQuery, AuditRowKind, Store};
 use serde_json::Value;
 
-use super::Desk;
+use super::SharedHome;
 use crate::harness::until;
 
 #[tokio::test]
 async fn resources_and_prompts_are_had_from_the_servers_of_the_gateway_that_runs() {
-    let desk = Desk::new();
-    let gateway = desk.home.serve().await;
-    let rows: Vec<Value> = desk.json(&["resources", "--server", "shared"]).await;
+    let setup = SharedHome::new();
+    let gateway = setup.home.serve().await;
+    let rows: Vec<Value> = setup.json(&["resources", "--server", "shared"]).await;
     let of = |uri: &str| {
         rows.iter()
             .find(|row| row["uri"] == uri)
@@ -23,7 +23,7 @@ async fn resources_and_prompts_are_had_from_the_servers_of_the_gateway_that_runs
         (&false.into(), &"text/plain".into())
     );
     assert_eq!(of("test://template/{id}/data")["template"], true);
-    let prompts: Vec<Value> = desk.json(&["prompts", "--server", "shared"]).await;
+    let prompts: Vec<Value> = setup.json(&["prompts", "--server", "shared"]).await;
     let taking = prompts
         .iter()
         .find(|row| row["name"] == "shared__test_prompt_with_arguments")
@@ -68,17 +68,17 @@ async fn resources_and_prompts_are_had_from_the_servers_of_the_gateway_that_runs
             "user:\n  Prompt with arguments: arg1='1', arg2='b'\n",
         ),
     ] {
-        assert_eq!(desk.ok(words).await.stdout, expected, "{words:?}");
+        assert_eq!(setup.ok(words).await.stdout, expected, "{words:?}");
     }
-    assert_eq!(desk.starts(), 1, "{}", gateway.log());
+    assert_eq!(setup.starts(), 1, "{}", gateway.log());
 }
 
 #[tokio::test]
 async fn rules_and_audit_cover_resources_and_prompts_from_the_command_line() {
     let rules =
         "[policy]\ndeny_tools = [\"shared/test://static-*\", \"shared/test_simple_prompt\"]\n";
-    let desk = Desk::with(rules);
-    let listed = desk.ok(&["resources"]).await.stdout + &desk.ok(&["prompts"]).await.stdout;
+    let setup = SharedHome::with(rules);
+    let listed = setup.ok(&["resources"]).await.stdout + &setup.ok(&["prompts"]).await.stdout;
     assert!(
         listed.contains("test://watched-resource") && listed.contains("test_prompt_with_image"),
         "{listed}"
@@ -97,7 +97,7 @@ async fn rules_and_audit_cover_resources_and_prompts_from_the_command_line() {
             "may not use the prompt `shared/test_simple_prompt`",
         ),
     ] {
-        let refused = desk.home.kitbag(&words).await;
+        let refused = setup.home.kitbag(&words).await;
         assert!(
             refused.code == Some(1) && refused.stderr.contains(output),
             "{}",
@@ -105,15 +105,17 @@ async fn rules_and_audit_cover_resources_and_prompts_from_the_command_line() {
         );
     }
     assert_eq!(
-        desk.starts(),
+        setup.starts(),
         0,
         "no server is touched for what is forbidden"
     );
-    desk.ok(&["resources", "read", "test://watched-resource"])
+    setup
+        .ok(&["resources", "read", "test://watched-resource"])
         .await;
-    desk.ok(&["prompts", "get", "shared__test_prompt_with_image"])
+    setup
+        .ok(&["prompts", "get", "shared__test_prompt_with_image"])
         .await;
-    let store = Store::open(desk.home.store_address()).await.unwrap();
+    let store = Store::open(setup.home.store_address()).await.unwrap();
     let query = AuditQuery {
         kinds: vec![AuditRowKind::Call],
         ..AuditQuery::newest(100)
@@ -140,8 +142,8 @@ async fn rules_and_audit_cover_resources_and_prompts_from_the_command_line() {
 
 #[tokio::test]
 async fn a_missing_prompt_argument_is_reported_before_the_server_starts() {
-    let desk = Desk::new();
-    let _gateway = desk.home.serve().await;
+    let setup = SharedHome::new();
+    let _gateway = setup.home.serve().await;
     for apart in [[].as_slice(), &["--own"]] {
         let words = [
             "prompts",
@@ -149,21 +151,22 @@ async fn a_missing_prompt_argument_is_reported_before_the_server_starts() {
             "shared__test_prompt_with_arguments",
             "arg1=x",
         ];
-        let refused = desk.home.kitbag(&[&words, apart].concat()).await;
+        let refused = setup.home.kitbag(&[&words, apart].concat()).await;
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
         let expected = "error: the prompt `shared__test_prompt_with_arguments` needs the argument `arg2`\n  \
                         try: kitbag prompts get shared__test_prompt_with_arguments arg2=…\n";
         assert_eq!(refused.stderr, expected);
     }
-    assert_eq!(desk.starts(), 0);
+    assert_eq!(setup.starts(), 0);
 }
 
 #[tokio::test]
 async fn a_mistyped_uri_or_prompt_gets_a_suggestion() {
-    let desk = Desk::new();
-    desk.home
-        .configure(&[desk.server("shared"), desk.server("other")].concat());
-    desk.introduce();
+    let setup = SharedHome::new();
+    setup
+        .home
+        .configure(&[setup.server("shared"), setup.server("other")].concat());
+    setup.introduce();
     for (words, output) in [
         (
             ["resources", "read", "tset://static-text"].as_slice(),
@@ -186,16 +189,16 @@ async fn a_mistyped_uri_or_prompt_gets_a_suggestion() {
             "kitbag://server/other/test://static-text",
         ),
     ] {
-        let refused = desk.home.kitbag(words).await;
+        let refused = setup.home.kitbag(words).await;
         assert!(
             refused.code == Some(1) && refused.stderr.contains(output),
             "{words:?}: {}",
             refused.stderr
         );
     }
-    assert_eq!(desk.starts(), 0, "no server had to be asked");
-    desk.home.configure(&desk.server("shared"));
-    let output = desk
+    assert_eq!(setup.starts(), 0, "no server had to be asked");
+    setup.home.configure(&setup.server("shared"));
+    let output = setup
         .home
         .kitbag(&["resources", "read", "test://static-txt"])
         .await

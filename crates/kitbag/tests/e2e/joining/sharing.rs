@@ -6,18 +6,23 @@ use kitbag_domain::{Outcome, Tenant};
 use kitbag_store::{AuditQuery, AuditRowKind, Store};
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::SharedHome;
 use crate::harness::testbed::command_table;
 use crate::harness::{Client, Era, Home, Testbed, until};
 use kitbag_testkit::processes::{self, terminate};
 
 #[tokio::test]
 async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
-    let desk = Desk::new();
-    let gateway = desk.home.serve().await;
+    let setup = SharedHome::new();
+    let gateway = setup.home.serve().await;
     let mut clients = Vec::new();
+<<<<<<< HEAD
     for era in Era::each() {
         let client = Client::stdio(&desk.home, era).connect().await;
+=======
+    for era in Era::BOTH {
+        let client = Client::stdio(&setup.home, era).connect().await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         client.knows("shared__echo").await;
         assert_eq!(
             client.call("shared__echo", &json!({ "x": 1 })).await.text(),
@@ -25,15 +30,15 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
         );
         clients.push(client);
     }
-    let called = desk.ok(&["call", "shared__echo", "x=2"]).await;
+    let called = setup.ok(&["call", "shared__echo", "x=2"]).await;
     assert_eq!(called.stdout.trim(), r#"{"x":2}"#);
-    let listed = desk.ok(&["tools", "--server", "shared", "--json"]).await;
+    let listed = setup.ok(&["tools", "--server", "shared", "--json"]).await;
     let listed: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
     assert!(
         listed.iter().any(|row| row["name"] == "shared__echo"),
         "{listed:?}"
     );
-    let found = desk
+    let found = setup
         .ok(&["search", "return the arguments as they are", "--json"])
         .await;
     let found: Vec<Value> = serde_json::from_str(&found.stdout).unwrap();
@@ -43,7 +48,7 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
         "{}",
         found[0]
     );
-    let tokens = desk
+    let tokens = setup
         .ok(&["stats", "tokens", "--surface", "all", "--json"])
         .await;
     let tokens: Value = serde_json::from_str(&tokens.stdout).unwrap();
@@ -51,15 +56,15 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
         (&tokens["surface"], &tokens["tools"]),
         (&json!("all"), &json!(listed.len()))
     );
-    assert_eq!(desk.starts(), 1, "{}", gateway.log());
+    assert_eq!(setup.starts(), 1, "{}", gateway.log());
 }
 
 #[tokio::test]
 async fn joined_or_alone_a_command_answers_the_same() {
-    let desk = Desk::new();
+    let setup = SharedHome::new();
     // In the store from here on, so that both know it.
-    desk.ok(&["tools"]).await;
-    let _gateway = desk.home.serve().await;
+    setup.ok(&["tools"]).await;
+    let _gateway = setup.home.serve().await;
     for words in [
         ["call", "shared__echo", "text=a\u{e9}"].as_slice(),
         &["call", "shared__echo", "deep.er:=[1,2.5,null]", "--json"],
@@ -82,8 +87,8 @@ async fn joined_or_alone_a_command_answers_the_same() {
         &["stats", "tokens"],
         &["stats", "tokens", "--json"],
     ] {
-        let joined = desk.home.kitbag(words).await;
-        let alone = desk.home.kitbag(&[words, &["--own"]].concat()).await;
+        let joined = setup.home.kitbag(words).await;
+        let alone = setup.home.kitbag(&[words, &["--own"]].concat()).await;
         assert_eq!(
             (joined.code, &joined.stdout),
             (alone.code, &alone.stdout),
@@ -102,12 +107,12 @@ async fn joined_or_alone_a_command_answers_the_same() {
 
 #[tokio::test]
 async fn the_progress_of_a_call_is_shown_to_the_person_who_waits() {
-    let desk = Desk::new();
-    desk.ok(&["tools"]).await;
-    let _gateway = desk.home.serve().await;
+    let setup = SharedHome::new();
+    setup.ok(&["tools"]).await;
+    let _gateway = setup.home.serve().await;
     for apart in [[].as_slice(), &["--own"]] {
         let words = ["call", "shared__slow", "ms=4000", "steps=8"];
-        let told = desk.ok(&[&words, apart].concat()).await;
+        let told = setup.ok(&[&words, apart].concat()).await;
         assert!(
             told.stderr.contains(" %, still at it …"),
             "{apart:?}: {}",
@@ -119,42 +124,43 @@ async fn the_progress_of_a_call_is_shown_to_the_person_who_waits() {
 
 #[tokio::test]
 async fn a_command_that_is_ended_takes_its_call_along() {
-    let desk = Desk::new();
-    let _gateway = desk.home.serve().await;
-    let mut calling = desk.home.command(&["call", "shared__slow", "ms=600000"]);
+    let setup = SharedHome::new();
+    let _gateway = setup.home.serve().await;
+    let mut calling = setup.home.command(&["call", "shared__slow", "ms=600000"]);
     let mut calling = calling
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     until("the call runs", async || {
-        (desk.events("started slow") == 1).then_some(())
+        (setup.events("started slow") == 1).then_some(())
     })
     .await;
     terminate(calling.id());
     processes::wait(&mut calling, crate::harness::PATIENCE).expect("it ends");
     until("the call is cancelled", async || {
-        (desk.events("cancelled slow") == 1).then_some(())
+        (setup.events("cancelled slow") == 1).then_some(())
     })
     .await;
 }
 
 #[tokio::test]
 async fn what_was_edited_just_before_holds_for_the_command_that_follows() {
-    let desk = Desk::new();
-    let gateway = desk.home.serve().await;
-    desk.ok(&["call", "shared__echo"]).await;
-    desk.home
-        .configure(&[desk.server("shared"), desk.server("added")].concat());
-    assert_eq!(desk.ok(&["call", "added__echo"]).await.stdout.trim(), "{}");
+    let setup = SharedHome::new();
+    let gateway = setup.home.serve().await;
+    setup.ok(&["call", "shared__echo"]).await;
+    setup
+        .home
+        .configure(&[setup.server("shared"), setup.server("added")].concat());
+    assert_eq!(setup.ok(&["call", "added__echo"]).await.stdout.trim(), "{}");
     // The new server may be stopped between its listing and the call.
     assert!(
-        (2..=3).contains(&desk.starts()),
+        (2..=3).contains(&setup.starts()),
         "each is started for its call: {}",
         gateway.log()
     );
-    desk.home.configure(&desk.server("shared"));
-    let gone = desk.home.kitbag(&["call", "added__echo"]).await;
+    setup.home.configure(&setup.server("shared"));
+    let gone = setup.home.kitbag(&["call", "added__echo"]).await;
     assert!(
         gone.stderr
             .contains("there is no tool called `added__echo`"),
@@ -165,21 +171,21 @@ async fn what_was_edited_just_before_holds_for_the_command_that_follows() {
 
 #[tokio::test]
 async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes_it_down() {
-    let desk = Desk::with(
+    let setup = SharedHome::with(
         "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n[policy]\ndeny_tools = [\"shared/big\"]\n",
     );
-    desk.ok(&["key", "create", "--tenant", "acme"]).await;
-    let _gateway = desk.home.serve().await;
-    desk.ok(&["call", "shared__echo"]).await;
-    let refused = desk.home.kitbag(&["call", "shared__big"]).await;
+    setup.ok(&["key", "create", "--tenant", "acme"]).await;
+    let _gateway = setup.home.serve().await;
+    setup.ok(&["call", "shared__echo"]).await;
+    let refused = setup.home.kitbag(&["call", "shared__big"]).await;
     assert_eq!(refused.code, Some(1));
     assert!(
         refused.stderr.contains("may not use the tool `shared/big`"),
         "rules hold for it as well: {}",
         refused.stderr
     );
-    assert_eq!(desk.starts(), 1);
-    let store = Store::open(desk.home.store_address()).await.unwrap();
+    assert_eq!(setup.starts(), 1);
+    let store = Store::open(setup.home.store_address()).await.unwrap();
     let query = AuditQuery {
         tenant: Some(Tenant::local()),
         kinds: vec![AuditRowKind::Call],
@@ -205,29 +211,29 @@ async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes
 
 #[tokio::test]
 async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
-    let desk = Desk::new();
-    let without = desk.home.kitbag(&["servers", "restart", "shared"]).await;
+    let setup = SharedHome::new();
+    let without = setup.home.kitbag(&["servers", "restart", "shared"]).await;
     assert!(
         without.stderr.contains("no gateway is running"),
         "{}",
         without.stderr
     );
-    let _gateway = desk.home.serve().await;
-    desk.ok(&["call", "shared__echo"]).await;
-    let told = desk.ok(&["servers", "restart", "shared"]).await;
+    let _gateway = setup.home.serve().await;
+    setup.ok(&["call", "shared__echo"]).await;
+    let told = setup.ok(&["servers", "restart", "shared"]).await;
     assert!(
         told.stdout
             .starts_with("`shared` was restarted and offers "),
         "{}",
         told.stdout
     );
-    desk.ok(&["call", "shared__echo"]).await;
+    setup.ok(&["call", "shared__echo"]).await;
     assert_eq!(
-        desk.starts(),
+        setup.starts(),
         3,
         "for a call, to see that it starts, and for a call again"
     );
-    let unknown = desk.home.kitbag(&["servers", "restart", "sharde"]).await;
+    let unknown = setup.home.kitbag(&["servers", "restart", "sharde"]).await;
     assert!(
         unknown.stderr.contains("did you mean `shared`?"),
         "{}",
@@ -237,9 +243,9 @@ async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
 
 #[tokio::test]
 async fn the_doctor_says_whether_a_gateway_is_joined() {
-    let desk = Desk::new();
+    let setup = SharedHome::new();
     let told = async || {
-        let told = desk.home.kitbag(&["doctor", "--offline", "--json"]).await;
+        let told = setup.home.kitbag(&["doctor", "--offline", "--json"]).await;
         let report: Value = serde_json::from_str(&told.stdout).unwrap();
         let findings = report["findings"].as_array().unwrap().clone();
         let found = findings
@@ -251,7 +257,7 @@ async fn the_doctor_says_whether_a_gateway_is_joined() {
             .to_owned()
     };
     assert!(told().await.starts_with("none;"));
-    let gateway = desk.home.serve().await;
+    let gateway = setup.home.serve().await;
     let what = told().await;
     assert!(
         what.starts_with("pid ") && what.contains(&gateway.base) && what.ends_with("join it"),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use kitbag_testkit::home::CommandOutcome;
 use serde_json::{Value, json};
 
-use super::Office;
+use super::LearningGateway;
 use crate::harness::{Era, Home};
 
 /// Runs a client's hook like the client does.
@@ -43,8 +43,8 @@ fn patient_args(client: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_prompt_gets_its_tools_and_is_never_delayed() {
-    let office = Office::open("").await;
-    let home = office.home().clone();
+    let setup = LearningGateway::open("").await;
+    let home = setup.home().clone();
     let photos = prompt("archive the photos of the last year");
 
     let output = run_hook(&home, &patient_args("claude-code"), &photos)
@@ -57,7 +57,7 @@ async fn a_prompt_gets_its_tools_and_is_never_delayed() {
         first,
         "- shop__archive_photo(note?: string) · Archives an old photo"
     );
-    let worker = office.gateway.visitor("/mcp/adaptive", Era::Legacy);
+    let worker = setup.gateway.visitor("/mcp/adaptive", Era::Legacy);
     let listed = worker.connect().await.tool_names().await;
     let listed = listed.iter().find(|name| name.starts_with("shop__"));
     assert_eq!(listed.unwrap(), "shop__archive_photo");
@@ -78,7 +78,7 @@ async fn a_prompt_gets_its_tools_and_is_never_delayed() {
     let run = fs::read_dir(home.path("data/run")).unwrap();
     let mut files = run.map(|file| file.unwrap().path());
     let socket = files.find(|path| path.extension().is_some_and(|it| it == "sock"));
-    office.gateway.stop().await;
+    setup.gateway.stop().await;
     assert_eq!(
         run_hook(&home, &patient_args("claude-code"), &photos)
             .await

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Office, search_tools};
+use super::{LearningGateway, search_tools};
 use crate::harness::{Client, Era};
 
 /// The listed tools of the shop, in their order.
@@ -11,16 +11,22 @@ async fn listed_tools(client: &Client) -> Vec<String> {
     names.filter(|name| name.starts_with("shop__")).collect()
 }
 
-async fn client(office: &Office, era: Era, name: &str) -> Client {
-    let visitor = office.gateway.visitor("/mcp/adaptive", era);
+async fn client(setup: &LearningGateway, era: Era, name: &str) -> Client {
+    let visitor = setup.gateway.visitor("/mcp/adaptive", era);
     visitor.named(name).connect().await
 }
 
 #[tokio::test]
 async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
+<<<<<<< HEAD
     let office = Office::open("").await;
     for era in Era::each() {
         let client = client(&office, era, "invoice-keeper").await;
+=======
+    let setup = LearningGateway::open("").await;
+    for era in Era::BOTH {
+        let client = client(&setup, era, "invoice-keeper").await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let listed = listed_tools(&client).await;
         assert_eq!(listed.len(), 20);
         // A legacy client first sees tools similar to its name.
@@ -28,10 +34,10 @@ async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
             assert!(listed[0].ends_with("invoice"), "{listed:?}");
         }
     }
-    let home = office.home().clone();
-    let shop = super::shop_table(&office.shop);
+    let home = setup.home().clone();
+    let shop = super::shop_table(&setup.shop);
     home.configure(&format!("{shop}[surfaces]\ncold_start = 'all'\n"));
-    let client = client(&office, Era::Modern, "anyone").await;
+    let client = client(&setup, Era::Modern, "anyone").await;
     crate::harness::until("the list has all tools", async || {
         (listed_tools(&client).await.len() == 30).then_some(())
     })
@@ -40,32 +46,32 @@ async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
 
 #[tokio::test]
 async fn a_new_key_of_a_tenant_that_has_worked_for_long_is_listed_what_a_new_client_is() {
-    let office = Office::open("[tenants.acme]\n[surfaces]\ncold_start = 'all'\n").await;
-    let home = office.home().clone();
-    let worker = office.gateway.visitor("/mcp/adaptive", Era::Legacy);
+    let setup = LearningGateway::open("[tenants.acme]\n[surfaces]\ncold_start = 'all'\n").await;
+    let home = setup.home().clone();
+    let worker = setup.gateway.visitor("/mcp/adaptive", Era::Legacy);
     let worker = worker.key(&home.key("acme").await).connect().await;
     let call = json!({ "tool": "shop__list_ticket", "arguments": { "note": "ticket 7" } });
     worker.call("call_api", &call).await.tool_text();
     crate::harness::until("the tenant has a history", async || {
-        (!office.lessons("shop__list_ticket").await.is_empty()).then_some(())
+        (!setup.lessons("shop__list_ticket").await.is_empty()).then_some(())
     })
     .await;
-    let newcomer = office.gateway.visitor("/mcp/adaptive", Era::Legacy);
+    let newcomer = setup.gateway.visitor("/mcp/adaptive", Era::Legacy);
     let newcomer = newcomer.key(&home.key("acme").await).connect().await;
     assert_eq!(listed_tools(&newcomer).await.len(), 30);
 }
 
 #[tokio::test]
 async fn the_list_follows_the_words_of_the_person_and_shrinks_to_what_is_used() {
-    let office = Office::open("").await;
-    let home = office.home().clone();
+    let setup = LearningGateway::open("").await;
+    let home = setup.home().clone();
     let said = json!({ "text": "archive the photos of the last year" }).to_string();
-    let url = format!("{}/v1/context", office.gateway.base);
+    let url = format!("{}/v1/context", setup.gateway.base);
     let answer = reqwest::Client::new().post(url).body(said).send().await;
     let answer = answer.unwrap().text().await.unwrap();
     let answer: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(answer["tools"][0]["name"], "shop__archive_photo");
-    let worker = client(&office, Era::Legacy, "worker").await;
+    let worker = client(&setup, Era::Legacy, "worker").await;
     assert_eq!(listed_tools(&worker).await[0], "shop__archive_photo");
 
     for number in 0..30 {
@@ -76,10 +82,10 @@ async fn the_list_follows_the_words_of_the_person_and_shrinks_to_what_is_used() 
             worker.call("call_api", &call).await.tool_text();
         }
     }
-    let Office { gateway, shop } = office;
+    let LearningGateway { gateway, shop } = setup;
     gateway.stop().await;
-    let office = Office::serve(&home, shop).await;
-    let listed = listed_tools(&client(&office, Era::Modern, "worker").await).await;
+    let setup = LearningGateway::serve(&home, shop).await;
+    let listed = listed_tools(&client(&setup, Era::Modern, "worker").await).await;
     assert!(listed.len() <= 8, "{listed:?}");
     let mut used = listed[..2].to_vec();
     used.sort_unstable();

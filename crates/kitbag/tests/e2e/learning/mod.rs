@@ -20,12 +20,12 @@ use crate::harness::shop::{shop, shop_table};
 use crate::harness::{Client, Gateway, Home, Remote, until};
 
 /// A gateway in front of one server, `shop`, with thirty tools that return their arguments.
-struct Office {
+struct LearningGateway {
     gateway: Gateway,
     shop: Remote,
 }
 
-impl Office {
+impl LearningGateway {
     async fn open(config: &str) -> Self {
         let home = Home::new("");
         let shop = shop(&home, &tools()).await;

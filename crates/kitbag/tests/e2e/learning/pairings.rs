@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Office, search_tools, teach};
+use super::{LearningGateway, search_tools, teach};
 use crate::harness::{Client, Era, Home, until};
 
 const WORDS: &str = "the penguin is hungry";
@@ -10,8 +10,8 @@ const LIKE_THEM: &str = "our penguin is very hungry again";
 const UNRELATED: &str = "make a new invoice for the customer";
 const TOOL: &str = "shop__archive_photo";
 
-async fn client(office: &Office, key: Option<&str>) -> Client {
-    let visitor = office.gateway.visitor("/mcp/search", Era::Legacy);
+async fn client(setup: &LearningGateway, key: Option<&str>) -> Client {
+    let visitor = setup.gateway.visitor("/mcp/search", Era::Legacy);
     match key {
         Some(key) => visitor.key(key).connect().await,
         None => visitor.connect().await,
@@ -28,11 +28,11 @@ async fn until_learned(client: &Client, words: &str) {
 
 #[tokio::test]
 async fn a_pairing_is_learned_for_one_tenant_survives_a_kill_and_can_be_forgotten() {
-    let office = Office::open("[tenants.acme]\n[tenants.globex]\n").await;
-    let home = office.home().clone();
+    let setup = LearningGateway::open("[tenants.acme]\n[tenants.globex]\n").await;
+    let home = setup.home().clone();
     let (acme, globex) = (home.key("acme").await, home.key("globex").await);
-    let pupil = client(&office, Some(&acme)).await;
-    let other = client(&office, Some(&globex)).await;
+    let pupil = client(&setup, Some(&acme)).await;
+    let other = client(&setup, Some(&globex)).await;
     for words in [WORDS, LIKE_THEM] {
         let found = search_tools(&pupil, words).await;
         assert!(!found.contains(&TOOL.to_owned()), "{found:?}");
@@ -45,10 +45,10 @@ async fn a_pairing_is_learned_for_one_tenant_survives_a_kill_and_can_be_forgotte
     assert_eq!(search_tools(&pupil, UNRELATED).await, before);
     assert!(!search_tools(&other, WORDS).await.contains(&TOOL.to_owned()));
 
-    let Office { gateway, shop } = office;
+    let LearningGateway { gateway, shop } = setup;
     gateway.kill().await;
-    let office = Office::serve(&home, shop).await;
-    let pupil = client(&office, Some(&acme)).await;
+    let setup = LearningGateway::serve(&home, shop).await;
+    let pupil = client(&setup, Some(&acme)).await;
     assert_eq!(search_tools(&pupil, LIKE_THEM).await[0], TOOL);
 
     let forget = ["learned", "forget", "--tool", TOOL, "--tenant", "acme"];
@@ -74,16 +74,16 @@ async fn learned_part(home: &Home, tool: &str) -> f64 {
 
 #[tokio::test]
 async fn a_tool_that_three_sessions_passed_over_loses_and_one_session_changes_nothing() {
-    let office = Office::open("").await;
-    let home = office.home().clone();
-    let passed = search_tools(&client(&office, None).await, UNRELATED).await[0].clone();
+    let setup = LearningGateway::open("").await;
+    let home = setup.home().clone();
+    let passed = search_tools(&client(&setup, None).await, UNRELATED).await[0].clone();
     for session in 1..=3 {
-        let client = client(&office, None).await;
+        let client = client(&setup, None).await;
         let shown = search_tools(&client, UNRELATED).await;
         let place = shown.iter().position(|it| *it == passed).unwrap();
         teach(&client, UNRELATED, &shown[place + 1]).await;
         until("the session has taught", async || {
-            let lessons = office.lessons(&passed).await;
+            let lessons = setup.lessons(&passed).await;
             let passed_over = lessons.iter().filter(|it| it["signal"] == "bypassed");
             (passed_over.count() == session).then_some(())
         })
@@ -95,13 +95,13 @@ async fn a_tool_that_three_sessions_passed_over_loses_and_one_session_changes_no
 
 #[tokio::test]
 async fn the_lessons_behind_a_rank_are_named_and_can_be_given_to_another_tenant() {
-    let office = Office::open("[learning]\nkeep_words = true\n[tenants.globex]\n").await;
-    let home = office.home().clone();
-    let pupil = client(&office, None).await;
+    let setup = LearningGateway::open("[learning]\nkeep_words = true\n[tenants.globex]\n").await;
+    let home = setup.home().clone();
+    let pupil = client(&setup, None).await;
     teach(&pupil, WORDS, TOOL).await;
     until_learned(&pupil, WORDS).await;
 
-    let lessons = office.lessons(TOOL).await;
+    let lessons = setup.lessons(TOOL).await;
     let lesson = lessons.iter().find(|it| it["words"] == WORDS);
     let lesson = lesson.unwrap_or_else(|| panic!("{lessons:?}"));
     let explained = home.kitbag(&["search", WORDS, "--explain", "--json"]).await;
@@ -117,33 +117,33 @@ async fn the_lessons_behind_a_rank_are_named_and_can_be_given_to_another_tenant(
         .await;
     assert!(output.stdout.starts_with("Imported "), "{output:?}");
     let key = home.key("globex").await;
-    until_learned(&client(&office, Some(&key)).await, LIKE_THEM).await;
+    until_learned(&client(&setup, Some(&key)).await, LIKE_THEM).await;
 }
 
 #[tokio::test]
 async fn nothing_is_learned_where_the_operator_does_not_want_it_and_words_are_not_kept_unasked() {
-    let office = Office::open("").await;
-    let pupil = client(&office, None).await;
+    let setup = LearningGateway::open("").await;
+    let pupil = client(&setup, None).await;
     let secret = json!({ "tool": TOOL, "arguments": { "note": "hungry penguin, zebra" } });
     search_tools(&pupil, WORDS).await;
     pupil.call("call_api", &secret).await.tool_text();
     until("two lessons are there", async || {
-        (office.lessons(TOOL).await.len() == 2).then_some(())
+        (setup.lessons(TOOL).await.len() == 2).then_some(())
     })
     .await;
-    let home = office.home().clone();
+    let home = setup.home().clone();
     let exported = home.kitbag(&["learned", "export"]).await.stdout;
     assert!(!exported.contains("penguin") && !exported.contains("zebra"));
 
-    let Office { gateway, shop } = office;
+    let LearningGateway { gateway, shop } = setup;
     gateway.stop().await;
     let config = super::shop_table(&shop);
     home.configure(&format!("{config}[learning]\nenabled = false\n"));
-    let office = Office::serve(&home, shop).await;
-    let pupil = client(&office, None).await;
+    let setup = LearningGateway::serve(&home, shop).await;
+    let pupil = client(&setup, None).await;
     teach(&pupil, "the walrus is thirsty", "shop__list_backup").await;
     assert!(!search_tools(&pupil, WORDS).await.contains(&TOOL.to_owned()));
-    let Office { gateway, .. } = office;
+    let LearningGateway { gateway, .. } = setup;
     gateway.stop().await;
     let listed = home.kitbag(&["learned", "list", "--json"]).await.stdout;
     assert!(!listed.contains("shop__list_backup"), "{listed}");

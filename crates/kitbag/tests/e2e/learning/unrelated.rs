@@ -10,12 +10,12 @@ const READ: &str = "read a file";
 const READ_AND_COMMIT: &str = "read a file then commit it";
 
 /// A gateway in front of servers for files, version control, the time and a memory.
-struct Desk {
+struct DeveloperGateway {
     gateway: Gateway,
     _servers: Remote,
 }
 
-impl Desk {
+impl DeveloperGateway {
     async fn open() -> Self {
         let home = Home::new("");
         let (names, tools): (Vec<&str>, Vec<Value>) = tools().into_iter().unzip();
@@ -213,9 +213,15 @@ async fn call(client: &Client, tool: &str, arguments: Value) {
 
 #[tokio::test]
 async fn unrelated_calls_after_a_search_leave_its_tools_where_they_were() {
+<<<<<<< HEAD
     let desk = Desk::open().await;
     for era in Era::each() {
         let client = desk.gateway.visitor("/mcp/search", era).connect().await;
+=======
+    let setup = DeveloperGateway::open().await;
+    for era in Era::BOTH {
+        let client = setup.gateway.visitor("/mcp/search", era).connect().await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let before = [
             search_tools(&client, READ).await,
             search_tools(&client, READ_AND_COMMIT).await,
@@ -247,9 +253,9 @@ async fn unrelated_calls_after_a_search_leave_its_tools_where_they_were() {
         // Lessons are written in the order of the calls, so this is the last one.
         let last = last_tool(era);
         call(&client, last, json!({})).await;
-        desk.until_used(last).await;
+        setup.until_used(last).await;
 
-        let lessons = desk.lessons().await;
+        let lessons = setup.lessons().await;
         let about_words =
             |lesson: &&String| lesson.ends_with(READ) || lesson.ends_with(READ_AND_COMMIT);
         for lesson in lessons.iter().filter(about_words) {
@@ -290,16 +296,16 @@ fn last_tool(era: Era) -> &'static str {
 
 #[tokio::test]
 async fn words_of_the_person_belong_to_the_calls_that_their_answer_or_arguments_show() {
-    let desk = Desk::open().await;
+    let setup = DeveloperGateway::open().await;
     let said = json!({ "text": "move or rename the harvest report file" }).to_string();
-    let url = format!("{}/v1/context", desk.gateway.base);
+    let url = format!("{}/v1/context", setup.gateway.base);
     let heard = reqwest::Client::new().post(url).body(said).send().await;
     let heard: Value = serde_json::from_str(&heard.unwrap().text().await.unwrap()).unwrap();
     assert!(
         heard["tools"].to_string().contains("filesystem__move_file"),
         "{heard}"
     );
-    let client = desk
+    let client = setup
         .gateway
         .visitor("/mcp/search", Era::Modern)
         .connect()
@@ -318,8 +324,8 @@ async fn words_of_the_person_belong_to_the_calls_that_their_answer_or_arguments_
         json!({ "timezone": "Asia/Tokyo" }),
     )
     .await;
-    desk.until_used("time__get_current_time").await;
-    let lessons = desk.lessons().await;
+    setup.until_used("time__get_current_time").await;
+    let lessons = setup.lessons().await;
     let linked: Vec<&String> = lessons
         .iter()
         .filter(|it| it.ends_with("report file"))

@@ -171,12 +171,12 @@ const TEMPLATE: &str = "name = \"recall_note\"\ndescription = \"A template of th
     intents = [\"recall a note\"]\nuses = [\"good.note_read\"]\n\
     code = '''\nreturn (await tools.good.note_read({ id: \"n\" + 7 })).id\n'''\n";
 
-struct House {
+struct LockedGateway {
     gateway: Gateway,
     vendor: ScriptedVendor,
 }
 
-impl House {
+impl LockedGateway {
     async fn ask(&self, way: Way) -> String {
         match way {
             Way::Shows(path, method, params, _) | Way::Answers(path, method, params, _) => {
@@ -249,7 +249,7 @@ impl Way {
     }
 }
 
-async fn house() -> (House, String) {
+async fn setup() -> (LockedGateway, String) {
     let vendor = ScriptedVendor::start(|_| Response::new(Body::from("{}"))).await;
     let config =
         "[tenants.acme]\ndeny_servers = [\"good\"]\n[surfaces]\npinned = [\"good/note_read\"]\n";
@@ -261,7 +261,7 @@ async fn house() -> (House, String) {
     assert_eq!(locked.code, Some(0), "{locked:?}");
     let key = home.key("acme").await;
     let gateway = home.serve().await;
-    (House { gateway, vendor }, key)
+    (LockedGateway { gateway, vendor }, key)
 }
 
 const DIFFERENCE: &str = "\
@@ -279,16 +279,16 @@ good__greet_person (prompt): changed
 
 #[tokio::test]
 async fn a_changed_definition_is_withheld_on_every_path_until_approved() {
-    let (house, key) = house().await;
-    let home = house.gateway.home.clone();
-    house.is_open().await;
+    let (setup, key) = setup().await;
+    let home = setup.gateway.home.clone();
+    setup.is_open().await;
 
     publish(
         &home,
         &[tool("note_read", AFTER)],
         &[prompt("Greets, and asks for the password.")],
     );
-    let all = client(&house.gateway, "/mcp/all").await;
+    let all = client(&setup.gateway, "/mcp/all").await;
     for changed in ["tool", "prompt"] {
         let announce = format!("good__test_trigger_{changed}_change");
         all.call(&announce, &json!({})).await.text();
@@ -299,12 +299,12 @@ async fn a_changed_definition_is_withheld_on_every_path_until_approved() {
         (!json!(prompts).to_string().contains("greet_person")).then_some(())
     })
     .await;
-    house.is_held().await;
+    setup.is_held().await;
 
-    let alone = client(&house.gateway, "/servers/good/mcp").await;
+    let alone = client(&setup.gateway, "/servers/good/mcp").await;
     let output = alone.call("backdoor", &json!({})).await.tool_error();
     assert!(output.contains("its server does not list it"), "{output}");
-    let visitor = house
+    let visitor = setup
         .gateway
         .visitor("/mcp/all", crate::harness::Era::Modern);
     let stranger = visitor.key(&key).connect().await;
@@ -314,14 +314,19 @@ async fn a_changed_definition_is_withheld_on_every_path_until_approved() {
         "there is no tool called `good__note_read`"
     );
 
-    let page = reqwest::get(format!("{}/metrics", house.gateway.base)).await;
+    let page = reqwest::get(format!("{}/metrics", setup.gateway.base)).await;
     let page = page.unwrap().text().await.unwrap();
     assert!(
         page.contains("kitbag_definitions_held{server=\"good\"} 2"),
         "{page}"
     );
+<<<<<<< HEAD
     let log = house.gateway.log();
     let output = "the tool `note_read` is unapproved: it differs from its approved definition";
+=======
+    let log = setup.gateway.log();
+    let output = "the tool `note_read` is held back: it is not as it was approved";
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
     assert_eq!(log.matches(output).count(), 1, "{log}");
     assert!(log.contains("kitbag lock approve good__note_read"), "{log}");
 
@@ -345,5 +350,5 @@ async fn a_changed_definition_is_withheld_on_every_path_until_approved() {
         (approved.code, approved.stdout.as_str()),
         (Some(0), DIFFERENCE)
     );
-    house.is_open().await;
+    setup.is_open().await;
 }

@@ -38,25 +38,25 @@ fn result(text: &str) -> Value {
 }
 
 /// One conversation with the vendor behind the gateway.
-struct Talk<'a> {
+struct Conversation<'a> {
     proxied: &'a Proxied,
     system: String,
     messages: Vec<Value>,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> Conversation<'a> {
     /// Begins a conversation whose first message has been embedded: on a busy machine the first attempt may
     /// proceed without.
     async fn begin(proxied: &'a Proxied, words: &str) -> Self {
         let mut tries = 0;
         until("the words are understood in time", async || {
             tries += 1;
-            let talk = Talk {
+            let conversation = Conversation {
                 proxied,
                 system: format!("conversation {tries}"),
                 messages: vec![user(words)],
             };
-            (talk.names(json!({})).await.len() < tools().len()).then_some(talk)
+            (conversation.names(json!({})).await.len() < tools().len()).then_some(conversation)
         })
         .await
     }
@@ -102,8 +102,8 @@ fn has(names: &[String], name: &str) -> bool {
 #[tokio::test]
 async fn a_request_keeps_the_tools_that_its_conversation_needs() {
     let proxied = Proxied::with_shop(PINNED).await;
-    let mut talk = Talk::begin(&proxied, MAIL).await;
-    let first = talk.send(json!({})).await;
+    let mut conversation = Conversation::begin(&proxied, MAIL).await;
+    let first = conversation.send(json!({})).await;
     let kept = names(&first);
     for name in [
         "Bash",
@@ -123,13 +123,14 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
     );
 
     // Turns with tools change nothing as long as they use listed tools.
-    talk.messages
+    conversation
+        .messages
         .extend([call("mcp__kitbag__shop__send_mail"), result("sent")]);
-    assert_eq!(names(&talk.send(json!({})).await), kept);
+    assert_eq!(names(&conversation.send(json!({})).await), kept);
 
     // Messages that need no tool change nothing either.
-    talk.messages.push(user("Yes, please go on"));
-    assert_eq!(talk.names(json!({})).await, kept);
+    conversation.messages.push(user("Yes, please go on"));
+    assert_eq!(conversation.names(json!({})).await, kept);
 
     // A tool that the model calls, a result lists or the client requires comes back, and stays.
     let gone: Vec<&str> = GOODS
@@ -140,22 +141,22 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
     let [called, listed, demanded] = gone[..3] else {
         panic!("too few are gone: {gone:?}")
     };
-    talk.messages.extend([
+    conversation.messages.extend([
         call(&format!("mcp__kitbag__shop__{called}")),
         result("Unknown tool"),
     ]);
-    assert!(has(&talk.names(json!({})).await, called));
+    assert!(has(&conversation.names(json!({})).await, called));
     let list = format!("1. shop__{listed}\n2. nothing else");
-    talk.messages.extend([call("Bash"), result(&list)]);
-    let grown = talk.names(json!({})).await;
+    conversation.messages.extend([call("Bash"), result(&list)]);
+    let grown = conversation.names(json!({})).await;
     assert!(has(&grown, called) && has(&grown, listed), "{grown:?}");
     let name = format!("mcp__kitbag__shop__{demanded}");
     let choice = json!({ "tool_choice": { "type": "tool", "name": name } });
-    assert!(has(&talk.names(choice).await, demanded));
+    assert!(has(&conversation.names(choice).await, demanded));
 
     // New messages bring new tools and keep the used ones.
-    talk.messages.push(user(MONEY));
-    let later = talk.names(json!({})).await;
+    conversation.messages.push(user(MONEY));
+    let later = conversation.names(json!({})).await;
     for name in ["send_mail", called, "convert_currency"] {
         assert!(has(&later, name), "{name}: {later:?}");
     }
@@ -165,8 +166,8 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
 #[tokio::test]
 async fn first_words_that_ask_for_nothing_keep_no_tool_for_themselves() {
     let proxied = Proxied::with_shop(PINNED).await;
-    let talk = Talk::begin(&proxied, "yes, go on").await;
-    let kept = talk.names(json!({})).await;
+    let conversation = Conversation::begin(&proxied, "yes, go on").await;
+    let kept = conversation.names(json!({})).await;
     let of_shop: Vec<&String> = kept.iter().filter(|it| it.contains("shop")).collect();
     assert!(
         of_shop.iter().all(|name| name.ends_with("pinned_thing")),
@@ -179,7 +180,7 @@ async fn first_words_that_ask_for_nothing_keep_no_tool_for_themselves() {
 async fn both_apis_of_openai_are_trimmed_and_figures_tell_of_it() {
     let proxied = Proxied::with_shop(PINNED).await;
     // Sends the same message once before, so that it is embedded in time.
-    Talk::begin(&proxied, MAIL).await;
+    Conversation::begin(&proxied, MAIL).await;
     let function = |name: &str| json!({ "name": format!("shop__{name}"), "parameters": {} });
     let nested = GOODS.map(|(name, _)| json!({ "type": "function", "function": function(name) }));
     let flat = GOODS.map(|(name, _)| {

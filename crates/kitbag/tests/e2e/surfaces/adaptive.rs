@@ -6,8 +6,8 @@ use kitbag_store::{LessonFilter, Store};
 
 use super::answers::wait_until_embedded;
 use super::{
-    BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api,
-    find_line, goods, key, search, shop, shop_table,
+    BATCH, CALL, DISCOVER, ENABLE, PROMPTS_CHANGED, SEARCH, SurfaceGateway, TOOLS_CHANGED,
+    call_api, find_line, goods, key, search, shop, shop_table,
 };
 use crate::harness::{Client, Era, Home, until};
 
@@ -36,8 +36,9 @@ async fn enable(client: &Client, group: &str) -> String {
 
 #[tokio::test]
 async fn what_is_pinned_is_always_listed_and_comes_first() {
-    let house = House::with("[surfaces]\npinned = [\"shop/find_*\", \"good/echo\"]\n").await;
-    for client in house.clients("adaptive").await {
+    let setup =
+        SurfaceGateway::with("[surfaces]\npinned = [\"shop/find_*\", \"good/echo\"]\n").await;
+    for client in setup.clients("adaptive").await {
         let pinned = ["good__echo", "shop__find_order"];
         assert_eq!(shown_tools(&client).await[..2], pinned);
         enable(&client, "shop").await;
@@ -62,9 +63,9 @@ async fn up_to_twenty_tools_are_all_listed() {
 
 #[tokio::test]
 async fn an_enabled_group_is_listed_and_announced_to_the_legacy_session() {
-    let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
-    let client = house.client("/mcp/adaptive", Era::Legacy).await;
-    let other = house.client("/mcp/adaptive", Era::Legacy).await;
+    let setup = SurfaceGateway::with("[groups]\norders = [\"shop/*_order\"]\n").await;
+    let client = setup.client("/mcp/adaptive", Era::Legacy).await;
+    let other = setup.client("/mcp/adaptive", Era::Legacy).await;
     let (mut output, mut untold) = (client.listen().await, other.listen().await);
     let before = shown_tools(&other).await;
     assert_eq!(before.len(), MOST);
@@ -90,7 +91,7 @@ async fn an_enabled_group_is_listed_and_announced_to_the_legacy_session() {
     // Sessions are separate, even with the same credential.
     assert_eq!(shown_tools(&other).await, before);
     call_api(
-        &house.client("/mcp", Era::Modern).await,
+        &setup.client("/mcp", Era::Modern).await,
         "good__test_trigger_prompt_change",
         &json!({}),
     )
@@ -103,13 +104,13 @@ async fn an_enabled_group_is_listed_and_announced_to_the_legacy_session() {
 #[tokio::test]
 async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
     let (mut one, mut two) = (String::new(), String::new());
-    let house = House::with_home("", async |home| {
+    let setup = SurfaceGateway::with_home("", async |home| {
         (one, two) = (key(home, "acme").await.1, key(home, "acme").await.1);
         String::new()
     })
     .await;
     let visit = |token: &str| {
-        house
+        setup
             .gateway
             .visitor("/mcp/adaptive", Era::Modern)
             .key(token)
@@ -134,16 +135,16 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
 
 #[tokio::test]
 async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
-    let house = House::new().await;
+    let setup = SurfaceGateway::new().await;
     // While tools are found by words only, other tools fill the list.
-    wait_until_embedded(&house.gateway).await;
+    wait_until_embedded(&setup.gateway).await;
     for (client, called) in [
         (
-            house.client("/mcp/adaptive", Era::Legacy).await,
+            setup.client("/mcp/adaptive", Era::Legacy).await,
             "good__test_image_content",
         ),
         (
-            Client::stdio_on(house.home(), Era::Legacy, "adaptive")
+            Client::stdio_on(setup.home(), Era::Legacy, "adaptive")
                 .connect()
                 .await,
             "good__environment",
@@ -163,7 +164,7 @@ async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
             "the latest comes first"
         );
     }
-    let client = house.client("/mcp/adaptive", Era::Legacy).await;
+    let client = setup.client("/mcp/adaptive", Era::Legacy).await;
     let mut output = client.listen().await;
     search(&client, "place an order").await;
     output.wait_for(TOOLS_CHANGED).await;
@@ -173,8 +174,8 @@ async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
 
 #[tokio::test]
 async fn what_a_modern_client_finds_does_not_move_its_list() {
-    let house = House::with("[surfaces]\npinned = [\"good/echo\"]\n").await;
-    let client = house.client("/mcp/adaptive", Era::Modern).await;
+    let setup = SurfaceGateway::with("[surfaces]\npinned = [\"good/echo\"]\n").await;
+    let client = setup.client("/mcp/adaptive", Era::Modern).await;
     let mut stream = client.listen().await;
     let before = shown_tools(&client).await;
     assert_eq!(before[0], "good__echo");
@@ -193,13 +194,13 @@ async fn what_a_modern_client_finds_does_not_move_its_list() {
 #[tokio::test]
 async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_tenants() {
     let (mut one, mut two) = (String::new(), String::new());
-    let house = House::with_home("", async |home| {
+    let setup = SurfaceGateway::with_home("", async |home| {
         (one, two) = (key(home, "acme").await.1, key(home, "globex").await.1);
         String::new()
     })
     .await;
     let visit = |path: &str, token: &str| {
-        house
+        setup
             .gateway
             .visitor(path, Era::Modern)
             .key(token)
@@ -213,14 +214,19 @@ async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_te
     ] {
         call_api(&user, tool, &arguments).await.text();
     }
-    let store = Store::open(house.home().store_address()).await.unwrap();
+    let store = Store::open(setup.home().store_address()).await.unwrap();
     let all = LessonFilter::default();
     until("the calls are learned from", async || {
         (store.count_lessons(&all).await.unwrap() == 3).then_some(())
     })
     .await;
+<<<<<<< HEAD
     for era in Era::each() {
         let client = house
+=======
+    for era in Era::BOTH {
+        let client = setup
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             .gateway
             .visitor("/mcp/adaptive", era)
             .key(&one)
@@ -235,8 +241,8 @@ async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_te
 
 #[tokio::test]
 async fn a_listed_tool_is_called_by_name_and_promises_only_what_a_truncated_result_keeps() {
-    let house = House::with("[surfaces]\npinned = [\"shop/*\"]\n").await;
-    for client in house.clients("adaptive").await {
+    let setup = SurfaceGateway::with("[surfaces]\npinned = [\"shop/*\"]\n").await;
+    for client in setup.clients("adaptive").await {
         let tools = client.list("tools/list", "tools").await;
         let stock = tools
             .iter()
@@ -256,9 +262,15 @@ async fn a_listed_tool_is_called_by_name_and_promises_only_what_a_truncated_resu
 
 #[tokio::test]
 async fn an_unknown_group_is_answered_with_those_like_it() {
+<<<<<<< HEAD
     let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
     for era in Era::each() {
         let client = house.client("/mcp/adaptive", era).await;
+=======
+    let setup = SurfaceGateway::with("[groups]\norders = [\"shop/*_order\"]\n").await;
+    for era in Era::BOTH {
+        let client = setup.client("/mcp/adaptive", era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let output = client
             .call(ENABLE, &json!({ "group": "order" }))
             .await
@@ -272,7 +284,7 @@ async fn an_unknown_group_is_answered_with_those_like_it() {
             .await
             .tool_error();
         assert!(output.contains("did you mean shop"), "{output}");
-        let elsewhere = house.client("/mcp/search", era).await;
+        let elsewhere = setup.client("/mcp/search", era).await;
         let output = elsewhere
             .call(ENABLE, &json!({ "group": "orders" }))
             .await

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{House, discover, goods, key, search, shop, shop_table, wait_until_indexed};
+use super::{SurfaceGateway, discover, goods, key, search, shop, shop_table, wait_until_indexed};
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
 const APIS: &str = "[providers.weather]\nurl = \"https://weather.example/v1\"\n\
@@ -13,8 +13,8 @@ const APIS: &str = "[providers.weather]\nurl = \"https://weather.example/v1\"\n\
 
 #[tokio::test]
 async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
-    let house = House::with(APIS).await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::with(APIS).await;
+    for client in setup.clients("search").await {
         for (query, expected) in [
             (
                 "will it rain in the town tomorrow",
@@ -33,7 +33,7 @@ async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
             assert!(text.lines().any(|line| line == expected), "{text}");
         }
     }
-    let answer = retrieve_answer(&house.gateway, "will it rain in the town tomorrow").await;
+    let answer = retrieve_answer(&setup.gateway, "will it rain in the town tomorrow").await;
     assert_eq!(
         answer["candidates"][0]["tool_name"], "weather",
         "{answer:#}"
@@ -45,14 +45,14 @@ async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
             .starts_with("call_api(provider: \"weather\""),
         "{answer:#}"
     );
-    let output = house
+    let output = setup
         .home()
         .kitbag(&["search", "will it rain in the town tomorrow", "--json"])
         .await;
     let found: Value =
         serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     assert_eq!(found[0]["tool_name"], "weather", "{found}");
-    let verdict = house.home().kitbag(&["index", "verify", "--json"]).await;
+    let verdict = setup.home().kitbag(&["index", "verify", "--json"]).await;
     let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();
     assert_eq!(verdict["tools"], verdict["embedded"], "{verdict:#}");
 }
@@ -60,24 +60,29 @@ async fn an_api_is_found_by_what_it_is_for_as_the_call_that_reaches_it() {
 #[tokio::test]
 async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that_may_use_nothing() {
     let (mut token, mut partial_token) = (String::new(), String::new());
-    let house = House::with_home(APIS, async |home| {
+    let setup = SurfaceGateway::with_home(APIS, async |home| {
         token = key(home, "acme").await.1;
         partial_token = key(home, "some").await.1;
         String::new()
     })
     .await;
+<<<<<<< HEAD
     for era in Era::each() {
         let denied = house
+=======
+    for era in Era::BOTH {
+        let denied = setup
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             .gateway
             .visitor("/mcp", era)
             .key(&token)
             .connect()
             .await;
-        let allowed = house.client("/mcp", era).await;
+        let allowed = setup.client("/mcp", era).await;
         let query = "will it rain in the town tomorrow";
         assert!(search(&allowed, query).await.contains("\"weather\""));
         assert!(!search(&denied, query).await.contains("weather"));
-        let partial = house
+        let partial = setup
             .gateway
             .visitor("/mcp", era)
             .key(&partial_token)
@@ -165,22 +170,22 @@ async fn while_a_server_is_still_being_asked_a_doubtful_search_says_so() {
 
 #[tokio::test]
 async fn a_misspelt_request_is_corrected_and_the_answer_says_so() {
-    let house = House::new().await;
-    let client = house.client("/mcp", Era::Modern).await;
-    wait_until_embedded(&house.gateway).await;
+    let setup = SurfaceGateway::new().await;
+    let client = setup.client("/mcp", Era::Modern).await;
+    wait_until_embedded(&setup.gateway).await;
     let text = search(&client, "place an oredr for a custmer").await;
     let (first, rest) = text.split_once('\n').unwrap();
     assert_eq!(first, "Searched for: place an order for a customer");
     assert!(rest.contains("shop__create_order("), "{text}");
-    let answer = retrieve_answer(&house.gateway, "place an oredr for a custmer").await;
+    let answer = retrieve_answer(&setup.gateway, "place an oredr for a custmer").await;
     assert_eq!(answer["searched_for"], "place an order for a customer");
 }
 
 #[tokio::test]
 async fn where_nothing_fits_a_search_says_so() {
-    let house = House::new().await;
-    let client = house.client("/mcp", Era::Modern).await;
-    wait_until_embedded(&house.gateway).await;
+    let setup = SurfaceGateway::new().await;
+    let client = setup.client("/mcp", Era::Modern).await;
+    wait_until_embedded(&setup.gateway).await;
     for query in [
         "blah asdkjh qwoieu",
         "zzt vvlorp xkqj",
@@ -193,7 +198,7 @@ async fn where_nothing_fits_a_search_says_so() {
                 || text.starts_with("Nothing here seems to do this; it may take another server ("),
             "{query}: {text}"
         );
-        let answer = retrieve_answer(&house.gateway, query).await;
+        let answer = retrieve_answer(&setup.gateway, query).await;
         assert_eq!(answer["confident"], false, "{query}: {answer:#}");
         let note = answer["note"].as_str().unwrap();
         assert!(text.starts_with(note), "{note}");
@@ -202,7 +207,7 @@ async fn where_nothing_fits_a_search_says_so() {
             "{answer:#}"
         );
     }
-    let output = house.home().kitbag(&["search", "blah asdkjh qwoieu"]).await;
+    let output = setup.home().kitbag(&["search", "blah asdkjh qwoieu"]).await;
     assert!(
         output.stderr.contains("The nearest are below.")
             || output.stderr.contains("No close match"),
@@ -218,7 +223,7 @@ async fn where_nothing_fits_a_search_says_so() {
             text.contains("\nLikely right: the first "),
             "{query}: {text}"
         );
-        let answer = retrieve_answer(&house.gateway, query).await;
+        let answer = retrieve_answer(&setup.gateway, query).await;
         assert_eq!(
             (&answer["confident"], &answer["note"]),
             (&json!(true), &Value::Null),
@@ -294,10 +299,10 @@ async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agen
 
 #[tokio::test]
 async fn what_a_server_says_about_itself_is_shown_as_the_words_of_its_author() {
-    let house = House::new().await;
-    let alone = house.client("/servers/good/mcp", Era::Legacy).await;
+    let setup = SurfaceGateway::new().await;
+    let alone = setup.client("/servers/good/mcp", Era::Legacy).await;
     let said = alone.greeting["instructions"].as_str().unwrap().to_owned();
-    for client in house.clients("search").await {
+    for client in setup.clients("search").await {
         let one = discover(&client, &json!({ "provider": "good" }))
             .await
             .text();

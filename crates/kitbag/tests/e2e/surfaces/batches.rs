@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{BATCH, House, an_order};
+use super::{BATCH, SurfaceGateway, an_order};
 use crate::harness::{Client, Era, Testbed};
 
 async fn batch(client: &Client, calls: &[Value]) -> crate::harness::Reply {
@@ -23,8 +23,8 @@ async fn ten_calls_are_answered_in_order_and_one_hung_server_costs_only_its_own(
     let stuck = Testbed::new("stuck")
         .with("call_timeout = \"500ms\"")
         .table();
-    let house = House::with(&stuck).await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::with(&stuck).await;
+    for client in setup.clients("search").await {
         let mut calls: Vec<Value> = (0..8)
             .map(|number| json!({ "tool": "good__echo", "arguments": { "number": number } }))
             .collect();
@@ -69,9 +69,15 @@ async fn ten_calls_are_answered_in_order_and_one_hung_server_costs_only_its_own(
 
 #[tokio::test]
 async fn calls_of_a_batch_that_only_read_run_at_the_same_time() {
+<<<<<<< HEAD
     let house = House::with("[tools.good__slow]\nwrite_class = \"read\"\n").await;
     for era in Era::each() {
         let client = house.client("/mcp", era).await;
+=======
+    let setup = SurfaceGateway::with("[tools.good__slow]\nwrite_class = \"read\"\n").await;
+    for era in Era::BOTH {
+        let client = setup.client("/mcp", era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 4000 } }); 10];
         let begun = Instant::now();
         let text = batch(&client, &calls).await.text();
@@ -86,15 +92,15 @@ async fn calls_of_a_batch_that_only_read_run_at_the_same_time() {
 
 #[tokio::test]
 async fn calls_of_a_batch_that_may_write_to_one_server_run_in_order() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         let slow = |ms: u32| json!({ "tool": "good__slow", "arguments": { "ms": ms } });
         let text = batch(&client, &[slow(300), slow(100), slow(1)])
             .await
             .text();
         let headings = headings(&text);
         assert_eq!(headings.len(), 3, "{text}");
-        let events = std::fs::read_to_string(house.home().path("good/events.log")).unwrap();
+        let events = std::fs::read_to_string(setup.home().path("good/events.log")).unwrap();
         let of_slow = events.lines().filter(|line| line.contains("slow"));
         let of_slow: Vec<bool> = of_slow.map(|line| line.contains("started")).collect();
         let turns: Vec<&[bool]> = of_slow.chunks(2).collect();
@@ -104,8 +110,8 @@ async fn calls_of_a_batch_that_may_write_to_one_server_run_in_order() {
 
 #[tokio::test]
 async fn more_than_ten_or_none_are_refused_and_nothing_is_run() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         for count in [0, 11, 200] {
             let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 1 } }); count];
             let output = batch(&client, &calls).await.tool_error();
@@ -115,14 +121,14 @@ async fn more_than_ten_or_none_are_refused_and_nothing_is_run() {
             );
         }
     }
-    let events = std::fs::read_to_string(house.home().path("good/events.log")).unwrap_or_default();
+    let events = std::fs::read_to_string(setup.home().path("good/events.log")).unwrap_or_default();
     assert!(!events.contains("slow"), "{events}");
 }
 
 #[tokio::test]
 async fn a_mistake_in_one_call_of_a_batch_affects_no_other() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         let calls = [
             json!({ "tool": "good__echo", "arguments": { "a": 1 } }),
             json!("good__echo"),
@@ -160,9 +166,15 @@ async fn a_mistake_in_one_call_of_a_batch_affects_no_other() {
 
 #[tokio::test]
 async fn each_answer_gets_its_share_of_the_room() {
+<<<<<<< HEAD
     let house = House::with("[surfaces]\nresult_tokens = 2000\n").await;
     for era in Era::each() {
         let client = house.client("/mcp", era).await;
+=======
+    let setup = SurfaceGateway::with("[surfaces]\nresult_tokens = 2000\n").await;
+    for era in Era::BOTH {
+        let client = setup.client("/mcp", era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let long = json!({ "tool": "good__big", "arguments": { "bytes": 100_000, "shape": "paragraphs" } });
         let text = batch(
             &client,

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{CALL, House, an_order, call_api};
+use super::{CALL, SurfaceGateway, an_order, call_api};
 use crate::harness::Era;
 
 #[tokio::test]
 async fn a_call_reaches_the_tool_as_it_was_written_and_its_answer_comes_back_as_it_is() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         let placed = call_api(&client, "shop__create_order", &an_order())
             .await
             .result();
@@ -36,9 +36,9 @@ async fn a_call_reaches_the_tool_as_it_was_written_and_its_answer_comes_back_as_
 
 #[tokio::test]
 async fn an_answer_without_a_known_type_passes_untouched() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
-        let direct = house
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
+        let direct = setup
             .client("/servers/good/mcp", client.era)
             .await
             .call("exotic", &json!({}))
@@ -50,8 +50,8 @@ async fn an_answer_without_a_known_type_passes_untouched() {
 
 #[tokio::test]
 async fn every_form_of_no_arguments_is_understood() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         for arguments in [
             json!({ "tool": "good__test_simple_text" }),
             json!({ "tool": "good__test_simple_text", "arguments": null }),
@@ -77,8 +77,8 @@ async fn every_form_of_no_arguments_is_understood() {
 
 #[tokio::test]
 async fn a_tool_that_fails_says_so_in_its_own_words() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         let output = call_api(&client, "good__test_error_handling", &json!({}))
             .await
             .tool_error();
@@ -98,8 +98,8 @@ async fn a_tool_that_fails_says_so_in_its_own_words() {
 
 #[tokio::test]
 async fn a_result_that_breaks_its_tools_promise_says_so() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         let kept = call_api(&client, "shop__stock_level", &json!({ "count": 3 })).await;
         assert!(!kept.text().contains("output schema"), "{}", kept.raw());
         let broken = call_api(&client, "shop__stock_level", &json!({ "count": "three" })).await;
@@ -118,7 +118,7 @@ async fn a_result_that_breaks_its_tools_promise_says_so() {
         );
     }
     assert!(
-        house
+        setup
             .gateway
             .log()
             .contains("does not fit the tool's own output schema")

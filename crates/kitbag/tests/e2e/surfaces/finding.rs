@@ -4,13 +4,15 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use super::{House, discover, find_line, goods, key, search, shop, shop_table, wait_until_indexed};
+use super::{
+    SurfaceGateway, discover, find_line, goods, key, search, shop, shop_table, wait_until_indexed,
+};
 use crate::harness::{Client, Era, Home, Testbed, until};
 
 #[tokio::test]
 async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         find_line(
             &client,
             "place an order for a customer",
@@ -40,9 +42,15 @@ async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
 
 #[tokio::test]
 async fn a_line_says_what_is_required_and_what_to_beware_of() {
+<<<<<<< HEAD
     let house = House::new().await;
     for client_era in Era::each() {
         let client = house.client("/mcp", client_era).await;
+=======
+    let setup = SurfaceGateway::new().await;
+    for client_era in Era::BOTH {
+        let client = setup.client("/mcp", client_era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         for (query, tool, expected) in [
             (
                 "look an order up",
@@ -105,8 +113,8 @@ async fn looking_around_goes_from_providers_to_tools_to_one_tool_in_full() {
                   [tools.shop__refund]\ntags = [\"cash\"]\ngroup = \"back office\"\n\
                   [providers.weather]\nurl = \"https://weather.example/v1\"\nmethods = [\"GET\", \"POST\"]\n\
                   description = \"Forecasts\"\n";
-    let house = House::with(tables).await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::with(tables).await;
+    for client in setup.clients("search").await {
         let all = discover(&client, &json!({})).await.text();
         let line = |start: &str| {
             let found = all.lines().find(|line| line.starts_with(start));
@@ -183,8 +191,8 @@ async fn looking_around_goes_from_providers_to_tools_to_one_tool_in_full() {
 
 #[tokio::test]
 async fn what_is_not_there_is_answered_with_what_is_like_it() {
-    let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::with("[groups]\norders = [\"shop/*_order\"]\n").await;
+    for client in setup.clients("search").await {
         for (asked, expected) in [
             (
                 json!({ "tool": "shop__creat_order" }),
@@ -219,9 +227,15 @@ async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
         .era("legacy")
         .manner("crash-at-start")
         .table();
+<<<<<<< HEAD
     let house = House::with(&broken).await;
     for client_era in Era::each() {
         let client = house.client("/mcp", client_era).await;
+=======
+    let setup = SurfaceGateway::with(&broken).await;
+    for client_era in Era::BOTH {
+        let client = setup.client("/mcp", client_era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let all = discover(&client, &json!({})).await.text();
         let line = all.lines().find(|line| line.starts_with("broken")).unwrap();
         assert!(line.starts_with("broken · does not work: "), "{line}");
@@ -306,8 +320,8 @@ async fn tested_with(home: &Home, name: &str, value: &str) -> Output {
 
 #[tokio::test]
 async fn the_tools_of_a_server_that_changed_are_found_as_they_are_now() {
-    let house = House::new().await;
-    let client = house.client("/mcp", Era::Modern).await;
+    let setup = SurfaceGateway::new().await;
+    let client = setup.client("/mcp", Era::Modern).await;
     super::call_api(&client, "good__change_tools", &json!({}))
         .await
         .text();
@@ -329,18 +343,18 @@ async fn the_tools_of_a_server_that_changed_are_found_as_they_are_now() {
 
 #[tokio::test]
 async fn find_describe_and_call_need_only_the_earlier_answers() {
-    let house = House::new().await;
-    let (_, token) = key(house.home(), "acme").await;
-    let mut clients: Vec<Client> = house.clients("search").await;
+    let setup = SurfaceGateway::new().await;
+    let (_, token) = key(setup.home(), "acme").await;
+    let mut clients: Vec<Client> = setup.clients("search").await;
     clients.push(
-        house
+        setup
             .gateway
             .visitor("/mcp", Era::Modern)
             .key(&token)
             .connect()
             .await,
     );
-    wait_until_indexed(&house.gateway).await;
+    wait_until_indexed(&setup.gateway).await;
     for client in clients {
         let line = find_line(&client, "place an order", "shop__create_order").await;
         let name = line.split('(').next().unwrap();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    House, SEARCH, TOOLS_CHANGED, goods, key, search, shop, shop_table, wait_until_indexed,
+    SEARCH, SurfaceGateway, TOOLS_CHANGED, goods, key, search, shop, shop_table, wait_until_indexed,
 };
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
 
@@ -78,9 +78,9 @@ const RULES: &str = "[tenants.local]\ndeny_tools = [\"shop/refund\"]\n\
 
 #[tokio::test]
 async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_was_asked() {
-    let house = House::with(RULES).await;
-    let (_, token) = key(house.home(), "acme").await;
-    let client = house.client("/mcp/search", Era::Modern).await;
+    let setup = SurfaceGateway::with(RULES).await;
+    let (_, token) = key(setup.home(), "acme").await;
+    let client = setup.client("/mcp/search", Era::Modern).await;
     let money = "pay the money of an order back";
     let output = search(&client, money).await;
     assert!(
@@ -88,7 +88,7 @@ async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_
         "{output}"
     );
     assert!(!output.contains("refund"), "{output}");
-    let keyed = house
+    let keyed = setup
         .gateway
         .visitor("/mcp/search", Era::Modern)
         .key(&token);
@@ -98,7 +98,7 @@ async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_
         "a key hears nothing of rules: {output}"
     );
 
-    let answer = retrieve_answer(&house.gateway, "look an order up", "destructive").await;
+    let answer = retrieve_answer(&setup.gateway, "look an order up", "destructive").await;
     assert!(
         answer["withheld"]["filter"].as_u64().unwrap() > 0,
         "{answer:#}"

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    BATCH, CALL, DISCOVER, ENABLE, House, PROMPTS_CHANGED, SEARCH, TOOLS_CHANGED, call_api, key,
+    BATCH, CALL, DISCOVER, ENABLE, PROMPTS_CHANGED, SEARCH, SurfaceGateway, TOOLS_CHANGED,
+    call_api, key,
 };
 use crate::harness::{Client, Era, Gateway, Testbed};
 
@@ -11,14 +12,14 @@ const CONSTANT: [&str; 4] = [SEARCH, DISCOVER, CALL, BATCH];
 
 #[tokio::test]
 async fn the_list_on_search_is_the_same_for_every_client_and_stays_so() {
-    let house = House::new().await;
-    let (_, token) = key(house.home(), "acme").await;
+    let setup = SurfaceGateway::new().await;
+    let (_, token) = key(setup.home(), "acme").await;
     let mut lists = Vec::new();
-    let mut clients = house.clients("search").await;
-    clients.push(house.client("/mcp", Era::Legacy).await);
-    clients.push(house.client("/mcp", Era::Modern).await);
+    let mut clients = setup.clients("search").await;
+    clients.push(setup.client("/mcp", Era::Legacy).await);
+    clients.push(setup.client("/mcp", Era::Modern).await);
     clients.push(
-        house
+        setup
             .gateway
             .visitor("/mcp/search", Era::Modern)
             .key(&token)
@@ -29,7 +30,7 @@ async fn the_list_on_search_is_the_same_for_every_client_and_stays_so() {
         assert_eq!(client.tool_names().await, CONSTANT);
         lists.push(client.list("tools/list", "tools").await);
     }
-    let everything = house.client("/mcp/all", Era::Modern).await;
+    let everything = setup.client("/mcp/all", Era::Modern).await;
     everything
         .call("good__change_tools", &json!({}))
         .await
@@ -46,11 +47,17 @@ async fn the_list_on_search_is_the_same_for_every_client_and_stays_so() {
 
 #[tokio::test]
 async fn a_list_that_never_changes_is_never_said_to_have_changed() {
-    let house = House::new().await;
+    let setup = SurfaceGateway::new().await;
     for surface in ["search", "code"] {
+<<<<<<< HEAD
         for era in Era::each() {
             let client = house.client(&format!("/mcp/{surface}"), era).await;
             let witness = house.client("/mcp/all", era).await;
+=======
+        for era in Era::BOTH {
+            let client = setup.client(&format!("/mcp/{surface}"), era).await;
+            let witness = setup.client("/mcp/all", era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             let (mut quiet, mut output) = (client.listen().await, witness.listen().await);
             call_api(&client, "good__change_tools", &json!({}))
                 .await
@@ -71,9 +78,15 @@ async fn a_list_that_never_changes_is_never_said_to_have_changed() {
 
 #[tokio::test]
 async fn the_list_of_one_server_is_its_own() {
+<<<<<<< HEAD
     let house = House::new().await;
     for era in Era::each() {
         let names = house
+=======
+    let setup = SurfaceGateway::new().await;
+    for era in Era::BOTH {
+        let names = setup
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             .client("/servers/shop/mcp", era)
             .await
             .tool_names()
@@ -89,7 +102,7 @@ async fn the_list_of_one_server_is_its_own() {
                 "refund"
             ]
         );
-        let all = house.client("/mcp/all", era).await.tool_names().await;
+        let all = setup.client("/mcp/all", era).await.tool_names().await;
         assert!(
             names
                 .iter()
@@ -118,7 +131,7 @@ async fn surface(client: &Client) -> &'static str {
 #[tokio::test]
 async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
     let (mut chosen, mut plain) = (String::new(), String::new());
-    let house = House::with_home("", async |home| {
+    let setup = SurfaceGateway::with_home("", async |home| {
         let (id, token) = key(home, "acme").await;
         chosen = token;
         plain = key(home, "acme").await.1;
@@ -137,7 +150,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
             ("/mcp/all", Some(&chosen), "zed", "all"),
             ("/mcp/code", Some(&chosen), "claude-code", "code"),
         ] {
-            let visitor = house.gateway.visitor(path, era).named(name);
+            let visitor = setup.gateway.visitor(path, era).named(name);
             let visitor = token.into_iter().fold(visitor, |it, token| it.key(token));
             assert_eq!(
                 surface(&visitor.connect().await).await,
@@ -145,7 +158,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
                 "{path} {token:?} {name}"
             );
         }
-        let nowhere = house.gateway.visitor("/mcp/serch", era).without_handshake();
+        let nowhere = setup.gateway.visitor("/mcp/serch", era).without_handshake();
         let reply = nowhere.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 404);
         assert!(
@@ -182,9 +195,9 @@ async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none()
 
 #[tokio::test]
 async fn modern_lists_say_how_long_they_hold() {
-    let house = House::new().await;
+    let setup = SurfaceGateway::new().await;
     for path in ["/mcp/search", "/mcp/adaptive", "/mcp/code", "/mcp/all"] {
-        let client = house.client(path, Era::Modern).await;
+        let client = setup.client(path, Era::Modern).await;
         let list: Value = client.request("tools/list", &json!({})).await.result();
         assert_eq!(
             (&list["resultType"], &list["cacheScope"]),

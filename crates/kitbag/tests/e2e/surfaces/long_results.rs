@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BATCH, CALL, House, call_api, key};
+use super::{BATCH, CALL, SurfaceGateway, call_api, key};
 use crate::harness::api::Api;
 use crate::harness::{Client, Era, Gateway};
 
@@ -64,11 +64,11 @@ async fn five_megabytes_of_text_are_cut_at_a_paragraph_and_the_pages_are_the_who
 }
 
 async fn check_large(shape: &str, check: impl Fn(&str)) {
-    let house = House::with("[surfaces]\nresult_tokens = 100000\n").await;
+    let setup = SurfaceGateway::with("[surfaces]\nresult_tokens = 100000\n").await;
     let arguments = json!({ "bytes": MEGABYTES, "shape": shape });
-    let whole = whole(&house.gateway, "good__big", &arguments).await;
+    let whole = whole(&setup.gateway, "good__big", &arguments).await;
     assert!(whole.len() > MEGABYTES * 9 / 10);
-    for client in house.clients("search").await {
+    for client in setup.clients("search").await {
         let result = call_api(&client, "good__big", &arguments).await.result();
         check(result["content"][0]["text"].as_str().unwrap());
         let notice = result["content"][1]["text"].as_str().unwrap();
@@ -96,9 +96,16 @@ async fn check_large(shape: &str, check: impl Fn(&str)) {
 async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
     let api = Api::start().await;
     let provider = api.table("api", "allow_private = true");
+<<<<<<< HEAD
     let house = House::with(&format!("[surfaces]\nresult_tokens = 1000\n{provider}")).await;
     for era in Era::each() {
         let client = house.client("/mcp", era).await;
+=======
+    let setup =
+        SurfaceGateway::with(&format!("[surfaces]\nresult_tokens = 1000\n{provider}")).await;
+    for era in Era::BOTH {
+        let client = setup.client("/mcp", era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         for asked in [
             json!({ "tool": "good__big", "arguments": { "bytes": 50_000 } }),
             json!({ "tool": "good__big", "arguments": { "bytes": 50_000, "shape": "array" } }),
@@ -136,7 +143,7 @@ async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
 #[tokio::test]
 async fn a_kept_result_is_for_the_key_that_got_it_alone() {
     let mut tokens = [const { String::new() }; 3];
-    let house = House::with_home("[surfaces]\nresult_tokens = 500\n", async |home| {
+    let setup = SurfaceGateway::with_home("[surfaces]\nresult_tokens = 500\n", async |home| {
         tokens = [
             key(home, "acme").await.1,
             key(home, "acme").await.1,
@@ -146,8 +153,13 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
     })
     .await;
     let [mine, strangers @ ..] = &tokens;
+<<<<<<< HEAD
     for era in Era::each() {
         let visit = |path: &str, token: &str| house.gateway.visitor(path, era).key(token).connect();
+=======
+    for era in Era::BOTH {
+        let visit = |path: &str, token: &str| setup.gateway.visitor(path, era).key(token).connect();
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let client = visit("/mcp", mine).await;
         let arguments = json!({ "bytes": 20_000, "shape": "paragraphs" });
         let text = call_api(&client, "good__big", &arguments).await.text();
@@ -162,7 +174,7 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
                 .await
                 .result();
         }
-        let mut others = vec![house.client("/mcp", era).await];
+        let mut others = vec![setup.client("/mcp", era).await];
         for token in strangers {
             others.push(visit("/mcp", token).await);
         }
@@ -199,22 +211,27 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
 
 #[tokio::test]
 async fn all_and_one_server_never_cut() {
-    let house = House::with("[surfaces]\nresult_tokens = 500\n").await;
+    let setup = SurfaceGateway::with("[surfaces]\nresult_tokens = 500\n").await;
     let arguments = json!({ "bytes": MEGABYTES, "shape": "array" });
+<<<<<<< HEAD
     for era in Era::each() {
         let all = house
+=======
+    for era in Era::BOTH {
+        let all = setup
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             .client("/mcp/all", era)
             .await
             .call("good__big", &arguments)
             .await;
-        let one = house
+        let one = setup
             .client("/servers/good/mcp", era)
             .await
             .call("big", &arguments)
             .await;
         assert_eq!(all.raw_result(), one.raw_result());
         assert!(all.text().len() > MEGABYTES * 9 / 10 && !all.text().contains("[Cut"));
-        let refused = house
+        let refused = setup
             .client("/mcp/all", era)
             .await
             .call(CALL, &json!({}))
@@ -230,10 +247,15 @@ async fn all_and_one_server_never_cut() {
 
 #[tokio::test]
 async fn kept_results_are_announced_as_a_pattern_where_there_are_any() {
+<<<<<<< HEAD
     let house = House::new().await;
     for era in Era::each() {
+=======
+    let setup = SurfaceGateway::new().await;
+    for era in Era::BOTH {
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         for (path, there) in [("/mcp", true), ("/mcp/adaptive", true), ("/mcp/all", false)] {
-            let client = house.client(path, era).await;
+            let client = setup.client(path, era).await;
             let templates = client
                 .list("resources/templates/list", "resourceTemplates")
                 .await;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BATCH, House, SEARCH, an_order, call_api};
+use super::{BATCH, SEARCH, SurfaceGateway, an_order, call_api};
 use crate::harness::Era;
 
 /// Wrong arguments and their meaning: an order of two teas for a customer called 7.
@@ -35,8 +35,8 @@ fn orders() -> Vec<(Value, Value, &'static str)> {
 
 #[tokio::test]
 async fn an_unambiguous_value_is_converted_and_the_model_is_informed() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         for (written, meant, output) in orders() {
             for reply in [
                 call_api(&client, "shop__create_order", &written).await,
@@ -64,8 +64,8 @@ async fn an_unambiguous_value_is_converted_and_the_model_is_informed() {
 
 #[tokio::test]
 async fn what_fits_as_it_is_is_never_touched() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         for arguments in [
             json!({ "customer": "7", "items": [{ "sku": "true", "count": 2 }], "note": "[1]" }),
             json!({ "customer": "{}", "items": [{ "sku": "3", "count": 2 }] }),
@@ -79,13 +79,18 @@ async fn what_fits_as_it_is_is_never_touched() {
 
 #[tokio::test]
 async fn who_wants_everything_gets_arguments_passed_as_they_are() {
+<<<<<<< HEAD
     let house = House::new().await;
     for era in Era::each() {
+=======
+    let setup = SurfaceGateway::new().await;
+    for era in Era::BOTH {
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         for (path, tool) in [
             ("/mcp/all", "shop__create_order"),
             ("/servers/shop/mcp", "create_order"),
         ] {
-            let client = house.client(path, era).await;
+            let client = setup.client(path, era).await;
             for (written, _, _) in orders() {
                 let reply = client.call(tool, &written).await;
                 assert_eq!(reply.result()["structuredContent"], written, "{path}");

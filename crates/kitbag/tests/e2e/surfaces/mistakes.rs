@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{BATCH, CALL, DISCOVER, ENABLE, House, SEARCH, an_order, call_api};
+use super::{BATCH, CALL, DISCOVER, ENABLE, SEARCH, SurfaceGateway, an_order, call_api};
 use crate::harness::{Client, Era};
 
 #[tokio::test]
 async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_those_of_any_other() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         for (tool, arguments, expected) in [
             (SEARCH, json!({}), "/query: missing, expected a string"),
             (
@@ -110,7 +110,7 @@ async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_tho
             .tool_error();
         assert!(output.ends_with("Example: {\"query\":\"x\"}"), "{output}");
     }
-    let adaptive = house.client("/mcp/adaptive", Era::Modern).await;
+    let adaptive = setup.client("/mcp/adaptive", Era::Modern).await;
     let output = adaptive
         .call(ENABLE, &json!({ "groups": "shop" }))
         .await
@@ -124,8 +124,8 @@ async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_tho
 
 #[tokio::test]
 async fn what_is_no_call_in_a_batch_is_explained_without_names_of_ours() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         for (calls, expected) in [
             (
                 json!(["good__echo"]),
@@ -167,9 +167,9 @@ fn no_names_of_ours(output: &str) {
 
 #[tokio::test]
 async fn an_always_on_tool_asked_for_through_another_is_run_where_it_only_looks() {
-    let house = House::new().await;
-    super::answers::wait_until_embedded(&house.gateway).await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    super::answers::wait_until_embedded(&setup.gateway).await;
+    for client in setup.clients("search").await {
         let query = json!({ "query": "place an order for a customer" });
         let direct = client.call(SEARCH, &query).await.text();
         assert_eq!(call_api(&client, SEARCH, &query).await.text(), direct);
@@ -198,7 +198,7 @@ async fn an_always_on_tool_asked_for_through_another_is_run_where_it_only_looks(
         let output = call_api(&client, SEARCH, &json!({})).await.tool_error();
         assert!(output.contains("/query: missing"), "{output}");
     }
-    let adaptive = house.client("/mcp/adaptive", Era::Modern).await;
+    let adaptive = setup.client("/mcp/adaptive", Era::Modern).await;
     let output = call_api(&adaptive, ENABLE, &json!({ "group": "shop" }))
         .await
         .text();
@@ -207,8 +207,8 @@ async fn an_always_on_tool_asked_for_through_another_is_run_where_it_only_looks(
 
 #[tokio::test]
 async fn a_wrong_name_is_answered_with_those_like_it() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         for (name, near) in [
             ("shop__creat_order", "shop__create_order"),
             ("create_order", "shop__create_order"),
@@ -268,8 +268,8 @@ async fn check(client: &Client, tool: &str, wrong: &Value, output: &[&str]) {
 
 #[tokio::test]
 async fn wrong_arguments_get_a_correct_example() {
-    let house = House::new().await;
-    for client in house.clients("search").await {
+    let setup = SurfaceGateway::new().await;
+    for client in setup.clients("search").await {
         let tool = "shop__create_order";
         let items = json!([{ "sku": "tea", "count": 2 }]);
         for (wrong, output) in [
@@ -321,9 +321,15 @@ async fn wrong_arguments_get_a_correct_example() {
 
 #[tokio::test]
 async fn a_call_that_does_not_fit_never_reaches_the_server() {
+<<<<<<< HEAD
     let house = House::new().await;
     for era in Era::each() {
         let client = house.client("/mcp", era).await;
+=======
+    let setup = SurfaceGateway::new().await;
+    for era in Era::BOTH {
+        let client = setup.client("/mcp", era).await;
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         call_api(&client, "good__slow", &json!({ "ms": "soon" }))
             .await
             .tool_error();
@@ -332,9 +338,9 @@ async fn a_call_that_does_not_fit_never_reaches_the_server() {
             .await
             .tool_error();
     }
-    let events = std::fs::read_to_string(house.home().path("good/events.log")).unwrap_or_default();
+    let events = std::fs::read_to_string(setup.home().path("good/events.log")).unwrap_or_default();
     assert!(!events.contains("slow"), "{events}");
-    let everything = house.client("/mcp/all", Era::Modern).await;
+    let everything = setup.client("/mcp/all", Era::Modern).await;
     everything
         .call("shop__create_order", &json!({}))
         .await

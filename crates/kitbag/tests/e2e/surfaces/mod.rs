@@ -49,12 +49,12 @@ const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 
 /// A testbed `good` with far more than twenty tools, and a server `shop` with a few tools that have
 /// schemas and return their arguments.
-struct House {
+struct SurfaceGateway {
     gateway: Gateway,
     _shop: Remote,
 }
 
-impl House {
+impl SurfaceGateway {
     async fn new() -> Self {
         Self::with("").await
     }

@@ -7,7 +7,9 @@ use serde_json::json;
 use kitbag_domain::Outcome;
 use kitbag_store::{AuditQuery, AuditRowKind, Store};
 
-use super::{BATCH, CALL, ENABLE, House, SEARCH, an_order, call_api, discover, key, search};
+use super::{
+    BATCH, CALL, ENABLE, SEARCH, SurfaceGateway, an_order, call_api, discover, key, search,
+};
 use crate::harness::{Client, Era, until};
 
 const RULES: &str = "[tenants.acme]\ndeny_tools = [\"shop/*_order\", \"good/echo\"]\n\
@@ -15,23 +17,28 @@ const RULES: &str = "[tenants.acme]\ndeny_tools = [\"shop/*_order\", \"good/echo
                      [surfaces]\npinned = [\"shop/*\"]\n";
 const HIDDEN: [&str; 4] = ["create_order", "find_order", "delete_order", "good__echo("];
 
-async fn house() -> (House, String) {
+async fn setup() -> (SurfaceGateway, String) {
     let mut token = String::new();
-    let house = House::with_home(RULES, async |home| {
+    let setup = SurfaceGateway::with_home(RULES, async |home| {
         token = key(home, "acme").await.1;
         String::new()
     })
     .await;
-    (house, token)
+    (setup, token)
 }
 
 #[tokio::test]
 async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
+<<<<<<< HEAD
     let (house, token) = house().await;
     for era in Era::each() {
+=======
+    let (setup, token) = setup().await;
+    for era in Era::BOTH {
+>>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         for surface in ["search", "adaptive", "code"] {
             let path = format!("/mcp/{surface}");
-            let client = house
+            let client = setup
                 .gateway
                 .visitor(&path, era)
                 .key(&token)
@@ -88,7 +95,7 @@ async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
             }
         }
         // Another caller still sees them all.
-        let client = house.client("/mcp", era).await;
+        let client = setup.client("/mcp", era).await;
         assert!(
             search(&client, "place an order")
                 .await
@@ -109,11 +116,11 @@ async fn attempts(client: &Client, tool: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() {
-    let (house, token) = house().await;
+    let (setup, token) = setup().await;
     let mut count = 0;
     for era in Era::each() {
         for path in ["/mcp", "/mcp/adaptive", "/mcp/code"] {
-            let client = house
+            let client = setup
                 .gateway
                 .visitor(path, era)
                 .key(&token)
@@ -144,7 +151,7 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
             count += 2;
         }
     }
-    let store = Store::open(house.home().store_address()).await.unwrap();
+    let store = Store::open(setup.home().store_address()).await.unwrap();
     let query = AuditQuery {
         tenant: "acme".parse().ok(),
         kinds: vec![AuditRowKind::Call],

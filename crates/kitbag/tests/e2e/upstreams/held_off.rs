@@ -10,7 +10,7 @@ use super::ERAS;
 use crate::harness::{Client, Era, Gateway, Home, Remote, until};
 
 /// A gateway in front of a server that asks for a wait whenever the test sets it.
-struct Queue {
+struct BusyServer {
     home: Arc<Home>,
     gateway: Gateway,
     client: Client,
@@ -18,7 +18,7 @@ struct Queue {
     _remote: Remote,
 }
 
-impl Queue {
+impl BusyServer {
     async fn before(era: &str) -> Self {
         let home = Home::new("");
         let trace = home.path("trace");
@@ -67,9 +67,9 @@ impl Queue {
 async fn a_server_that_asks_for_a_wait_gets_no_request_until_then_and_callers_read_how_long() {
     for era in ERAS {
         for status in [429, 503] {
-            let queue = Queue::before(era).await;
-            queue.hold_off(&format!("{status} 300"));
-            let output = queue.call_error().await;
+            let setup = BusyServer::before(era).await;
+            setup.hold_off(&format!("{status} 300"));
+            let output = setup.call_error().await;
             let words = format!(
                 "`far` answered HTTP {status}: the quota is used up; it accepts no requests for another 5 min"
             );
@@ -77,15 +77,15 @@ async fn a_server_that_asks_for_a_wait_gets_no_request_until_then_and_callers_re
                 output.contains(&words) && output.contains("What to do: call again in 5 min"),
                 "{era}: {output}"
             );
-            let before = queue.rejected_count();
-            let calls = (0..50).map(|_| queue.call_error());
+            let before = setup.rejected_count();
+            let calls = (0..50).map(|_| setup.call_error());
             for output in futures::future::join_all(calls).await {
                 assert!(
                     output.contains("it accepts no requests for another"),
                     "{era}: {output}"
                 );
             }
-            assert_eq!(queue.rejected_count(), before, "{era}");
+            assert_eq!(setup.rejected_count(), before, "{era}");
         }
     }
 }
@@ -93,37 +93,37 @@ async fn a_server_that_asks_for_a_wait_gets_no_request_until_then_and_callers_re
 #[tokio::test]
 async fn after_the_wait_or_a_restart_by_hand_the_server_is_asked_again() {
     for era in ERAS {
-        let queue = Queue::before(era).await;
-        queue.hold_off("429 1");
-        queue.call_error().await;
-        queue.accept_again();
+        let setup = BusyServer::before(era).await;
+        setup.hold_off("429 1");
+        setup.call_error().await;
+        setup.accept_again();
         until("the wait is over", async || {
-            queue.is_served().await.then_some(())
+            setup.is_served().await.then_some(())
         })
         .await;
-        queue.hold_off("429 3000");
-        queue.call_error().await;
-        queue.accept_again();
-        assert!(!queue.is_served().await, "the wait goes on");
-        let restarted = queue.home.kitbag(&["servers", "restart", "far"]).await;
+        setup.hold_off("429 3000");
+        setup.call_error().await;
+        setup.accept_again();
+        assert!(!setup.is_served().await, "the wait goes on");
+        let restarted = setup.home.kitbag(&["servers", "restart", "far"]).await;
         assert_eq!(restarted.code, Some(0), "{}", restarted.stderr);
-        assert!(queue.is_served().await, "{}", queue.gateway.log());
+        assert!(setup.is_served().await, "{}", setup.gateway.log());
     }
 }
 
 #[tokio::test]
 async fn a_wait_that_a_server_asks_for_at_the_greeting_is_no_failure_to_be_counted() {
-    let queue = Queue::before("legacy").await;
-    queue.hold_off("503 300");
-    let restarted = queue.home.kitbag(&["servers", "restart", "far"]).await;
+    let setup = BusyServer::before("legacy").await;
+    setup.hold_off("503 300");
+    let restarted = setup.home.kitbag(&["servers", "restart", "far"]).await;
     assert_eq!(restarted.code, Some(1), "{}", restarted.stdout);
-    let before = queue.rejected_count();
+    let before = setup.rejected_count();
     for _ in 0..5 {
-        let output = queue.call_error().await;
+        let output = setup.call_error().await;
         assert!(
             output.contains("it accepts no requests for another") && !output.contains("in a row"),
             "{output}"
         );
     }
-    assert_eq!(queue.rejected_count(), before);
+    assert_eq!(setup.rejected_count(), before);
 }

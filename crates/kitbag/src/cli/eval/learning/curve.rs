@@ -112,7 +112,7 @@ impl CurvePoint {
 }
 
 impl CurveFigures {
-    pub(super) fn to_json(&self) -> Value {
+    pub(super) fn to_json(self) -> Value {
         json!({
             "uses": self.uses,
             "recall": { "1": self.recall1, "5": self.recall5 },

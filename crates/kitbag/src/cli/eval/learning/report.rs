@@ -155,7 +155,7 @@ fn set_json(set: &SetCurves) -> Value {
 }
 
 fn curve_json(curve: &[CurveFigures]) -> Vec<Value> {
-    curve.iter().map(CurveFigures::to_json).collect()
+    curve.iter().copied().map(CurveFigures::to_json).collect()
 }
 
 fn mean_figures(points: &[CurveFigures]) -> CurveFigures {

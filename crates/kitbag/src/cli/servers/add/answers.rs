@@ -30,7 +30,7 @@ pub(super) fn collect_answers(
     let mut answers = PlanAnswers::default();
     for (key, value) in given {
         let input = find_input(plan, key)?;
-        answers.add(input, context.to_config_value(input, value)?)?;
+        answers.add(input, context.stage_value(input, value)?)?;
     }
     if !output.json && ask::is_interactive() {
         let missing: Vec<_> = plan
@@ -162,7 +162,7 @@ fn ask_for_input(
             }
             typed => typed.to_owned(),
         };
-        match context.to_config_value(input, &value) {
+        match context.stage_value(input, &value) {
             Ok(answer) => answers.add(input, answer)?,
             Err(error) => {
                 print_line(&format!("{error:#}"));
@@ -199,7 +199,7 @@ fn print_line(text: &str) {
 impl AnswerContext<'_> {
     /// Returns the value for the configuration: a variable is kept, and a secret is stored and
     /// referenced.
-    fn to_config_value(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
+    fn stage_value(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
         if has_variable(value) {
             return Ok(value.to_owned());
         }

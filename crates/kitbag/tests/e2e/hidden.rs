@@ -143,13 +143,8 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
 
 #[tokio::test]
 async fn a_caller_who_needs_no_key_still_reads_which_rule_it_was() {
-<<<<<<< HEAD
-    let (gateway, ..) = house().await;
-    for era in Era::each() {
-=======
     let (gateway, ..) = start_gateway().await;
-    for era in Era::BOTH {
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
+    for era in Era::each() {
         let refused = gateway
             .client(era)
             .await

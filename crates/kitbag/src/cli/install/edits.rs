@@ -71,13 +71,8 @@ pub(super) fn remove_entries(
     client_file: &ClientFile,
     directories: &ClientDirectories,
 ) -> Result<RemovedEntries, FileError> {
-<<<<<<< HEAD
-    let hook = match spot.client.prompt_hook() {
-        Ok(hook) if spot.scope == Scope::User && hook.is_installed(directories) => {
-=======
     let hook = match client_file.client.prompt_hook() {
-        Ok(hook) if client_file.scope == Scope::User && hook.is_in_place(directories) => {
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
+        Ok(hook) if client_file.scope == Scope::User && hook.is_installed(directories) => {
             hook.uninstall(directories)?
         }
         // A broken hook file that was not edited must not prevent the removal.

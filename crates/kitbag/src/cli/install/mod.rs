@@ -150,15 +150,9 @@ pub(super) fn uninstall(
 ) -> anyhow::Result<ExitCode> {
     let client_file = arguments.target.client_file(invocation)?;
     let directories = client_directories(&invocation.source.environment)?;
-<<<<<<< HEAD
-    let RemovedEntries { hook, server } = advise_edit(remove_entries(&spot, &directories))?;
-    let (path, client) = (&spot.path, spot.client);
-    let of_server = describe_removal(&server, path, "Kitbag", &backup_path(path));
-=======
     let RemovedEntries { hook, server } = advise_edit(remove_entries(&client_file, &directories))?;
     let (path, client) = (&client_file.path, client_file.client);
-    let of_server = describe_removal(&server, path, "Kitbag", &backup_of(path));
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
+    let of_server = describe_removal(&server, path, "Kitbag", &backup_path(path));
     let of_hook = client.prompt_hook().ok().and_then(|it| {
         let path = it.path(&directories);
         describe_removal(&hook, &path, "the hook", &it.backup(&directories))

@@ -230,13 +230,8 @@ async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_
         let parked = low.start("tools/call", &asks).await.finish().await;
         assert_eq!(parked.result()["resultType"], "input_required");
     }
-<<<<<<< HEAD
     for client_era in Era::each() {
-        let high = office.client("high", client_era).await;
-=======
-    for client_era in Era::BOTH {
         let high = setup.client("high", client_era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let output = high
             .call("hr__test_elicitation", &json!({ "message": "Who?" }))
             .await
@@ -247,17 +242,10 @@ async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_
 
 #[tokio::test]
 async fn the_last_words_of_a_server_are_for_operators_only() {
-<<<<<<< HEAD
-    let office = Office::open(Reached::Stdio).await;
-    let high = office.client("high", Era::Legacy).await;
-    for client_era in Era::each() {
-        let low = office.client("low", client_era).await;
-=======
     let setup = JobGateway::open(Reached::Stdio).await;
     let high = setup.client("high", Era::Legacy).await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let low = setup.client("low", client_era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         for path in ["/mcp/all", "/mcp/search", "/servers/hr/mcp"] {
             starts_job(&high).await;
             let visitor = setup

@@ -16,13 +16,8 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
     let setup = SharedHome::new();
     let gateway = setup.home.serve().await;
     let mut clients = Vec::new();
-<<<<<<< HEAD
     for era in Era::each() {
-        let client = Client::stdio(&desk.home, era).connect().await;
-=======
-    for era in Era::BOTH {
         let client = Client::stdio(&setup.home, era).connect().await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         client.knows("shared__echo").await;
         assert_eq!(
             client.call("shared__echo", &json!({ "x": 1 })).await.text(),

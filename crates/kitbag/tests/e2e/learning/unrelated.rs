@@ -213,15 +213,9 @@ async fn call(client: &Client, tool: &str, arguments: Value) {
 
 #[tokio::test]
 async fn unrelated_calls_after_a_search_leave_its_tools_where_they_were() {
-<<<<<<< HEAD
-    let desk = Desk::open().await;
-    for era in Era::each() {
-        let client = desk.gateway.visitor("/mcp/search", era).connect().await;
-=======
     let setup = DeveloperGateway::open().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = setup.gateway.visitor("/mcp/search", era).connect().await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let before = [
             search_tools(&client, READ).await,
             search_tools(&client, READ_AND_COMMIT).await,

@@ -320,13 +320,8 @@ async fn a_changed_definition_is_withheld_on_every_path_until_approved() {
         page.contains("kitbag_definitions_held{server=\"good\"} 2"),
         "{page}"
     );
-<<<<<<< HEAD
-    let log = house.gateway.log();
-    let output = "the tool `note_read` is unapproved: it differs from its approved definition";
-=======
     let log = setup.gateway.log();
     let output = "the tool `note_read` is held back: it is not as it was approved";
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
     assert_eq!(log.matches(output).count(), 1, "{log}");
     assert!(log.contains("kitbag lock approve good__note_read"), "{log}");
 

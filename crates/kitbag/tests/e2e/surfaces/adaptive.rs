@@ -220,13 +220,8 @@ async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_te
         (store.count_lessons(&all).await.unwrap() == 3).then_some(())
     })
     .await;
-<<<<<<< HEAD
     for era in Era::each() {
-        let client = house
-=======
-    for era in Era::BOTH {
         let client = setup
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             .gateway
             .visitor("/mcp/adaptive", era)
             .key(&one)
@@ -262,15 +257,9 @@ async fn a_listed_tool_is_called_by_name_and_promises_only_what_a_truncated_resu
 
 #[tokio::test]
 async fn an_unknown_group_is_answered_with_those_like_it() {
-<<<<<<< HEAD
-    let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
-    for era in Era::each() {
-        let client = house.client("/mcp/adaptive", era).await;
-=======
     let setup = SurfaceGateway::with("[groups]\norders = [\"shop/*_order\"]\n").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = setup.client("/mcp/adaptive", era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let output = client
             .call(ENABLE, &json!({ "group": "order" }))
             .await

@@ -66,13 +66,8 @@ async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that
         String::new()
     })
     .await;
-<<<<<<< HEAD
     for era in Era::each() {
-        let denied = house
-=======
-    for era in Era::BOTH {
         let denied = setup
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             .gateway
             .visitor("/mcp", era)
             .key(&token)

@@ -69,15 +69,9 @@ async fn ten_calls_are_answered_in_order_and_one_hung_server_costs_only_its_own(
 
 #[tokio::test]
 async fn calls_of_a_batch_that_only_read_run_at_the_same_time() {
-<<<<<<< HEAD
-    let house = House::with("[tools.good__slow]\nwrite_class = \"read\"\n").await;
-    for era in Era::each() {
-        let client = house.client("/mcp", era).await;
-=======
     let setup = SurfaceGateway::with("[tools.good__slow]\nwrite_class = \"read\"\n").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = setup.client("/mcp", era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 4000 } }); 10];
         let begun = Instant::now();
         let text = batch(&client, &calls).await.text();
@@ -166,15 +160,9 @@ async fn a_mistake_in_one_call_of_a_batch_affects_no_other() {
 
 #[tokio::test]
 async fn each_answer_gets_its_share_of_the_room() {
-<<<<<<< HEAD
-    let house = House::with("[surfaces]\nresult_tokens = 2000\n").await;
-    for era in Era::each() {
-        let client = house.client("/mcp", era).await;
-=======
     let setup = SurfaceGateway::with("[surfaces]\nresult_tokens = 2000\n").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = setup.client("/mcp", era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let long = json!({ "tool": "good__big", "arguments": { "bytes": 100_000, "shape": "paragraphs" } });
         let text = batch(
             &client,

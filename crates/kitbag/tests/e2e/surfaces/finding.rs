@@ -42,15 +42,9 @@ async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
 
 #[tokio::test]
 async fn a_line_says_what_is_required_and_what_to_beware_of() {
-<<<<<<< HEAD
-    let house = House::new().await;
-    for client_era in Era::each() {
-        let client = house.client("/mcp", client_era).await;
-=======
     let setup = SurfaceGateway::new().await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = setup.client("/mcp", client_era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         for (query, tool, expected) in [
             (
                 "look an order up",
@@ -227,15 +221,9 @@ async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
         .era("legacy")
         .manner("crash-at-start")
         .table();
-<<<<<<< HEAD
-    let house = House::with(&broken).await;
-    for client_era in Era::each() {
-        let client = house.client("/mcp", client_era).await;
-=======
     let setup = SurfaceGateway::with(&broken).await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = setup.client("/mcp", client_era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let all = discover(&client, &json!({})).await.text();
         let line = all.lines().find(|line| line.starts_with("broken")).unwrap();
         assert!(line.starts_with("broken · does not work: "), "{line}");

@@ -49,15 +49,9 @@ async fn the_list_on_search_is_the_same_for_every_client_and_stays_so() {
 async fn a_list_that_never_changes_is_never_said_to_have_changed() {
     let setup = SurfaceGateway::new().await;
     for surface in ["search", "code"] {
-<<<<<<< HEAD
         for era in Era::each() {
-            let client = house.client(&format!("/mcp/{surface}"), era).await;
-            let witness = house.client("/mcp/all", era).await;
-=======
-        for era in Era::BOTH {
             let client = setup.client(&format!("/mcp/{surface}"), era).await;
             let witness = setup.client("/mcp/all", era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             let (mut quiet, mut output) = (client.listen().await, witness.listen().await);
             call_api(&client, "good__change_tools", &json!({}))
                 .await
@@ -78,15 +72,9 @@ async fn a_list_that_never_changes_is_never_said_to_have_changed() {
 
 #[tokio::test]
 async fn the_list_of_one_server_is_its_own() {
-<<<<<<< HEAD
-    let house = House::new().await;
-    for era in Era::each() {
-        let names = house
-=======
     let setup = SurfaceGateway::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let names = setup
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             .client("/servers/shop/mcp", era)
             .await
             .tool_names()

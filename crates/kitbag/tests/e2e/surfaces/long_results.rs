@@ -96,16 +96,10 @@ async fn check_large(shape: &str, check: impl Fn(&str)) {
 async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
     let api = Api::start().await;
     let provider = api.table("api", "allow_private = true");
-<<<<<<< HEAD
-    let house = House::with(&format!("[surfaces]\nresult_tokens = 1000\n{provider}")).await;
-    for era in Era::each() {
-        let client = house.client("/mcp", era).await;
-=======
     let setup =
         SurfaceGateway::with(&format!("[surfaces]\nresult_tokens = 1000\n{provider}")).await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = setup.client("/mcp", era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         for asked in [
             json!({ "tool": "good__big", "arguments": { "bytes": 50_000 } }),
             json!({ "tool": "good__big", "arguments": { "bytes": 50_000, "shape": "array" } }),
@@ -153,13 +147,8 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
     })
     .await;
     let [mine, strangers @ ..] = &tokens;
-<<<<<<< HEAD
     for era in Era::each() {
-        let visit = |path: &str, token: &str| house.gateway.visitor(path, era).key(token).connect();
-=======
-    for era in Era::BOTH {
         let visit = |path: &str, token: &str| setup.gateway.visitor(path, era).key(token).connect();
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         let client = visit("/mcp", mine).await;
         let arguments = json!({ "bytes": 20_000, "shape": "paragraphs" });
         let text = call_api(&client, "good__big", &arguments).await.text();
@@ -213,13 +202,8 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
 async fn all_and_one_server_never_cut() {
     let setup = SurfaceGateway::with("[surfaces]\nresult_tokens = 500\n").await;
     let arguments = json!({ "bytes": MEGABYTES, "shape": "array" });
-<<<<<<< HEAD
     for era in Era::each() {
-        let all = house
-=======
-    for era in Era::BOTH {
         let all = setup
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
             .client("/mcp/all", era)
             .await
             .call("good__big", &arguments)
@@ -247,13 +231,8 @@ async fn all_and_one_server_never_cut() {
 
 #[tokio::test]
 async fn kept_results_are_announced_as_a_pattern_where_there_are_any() {
-<<<<<<< HEAD
-    let house = House::new().await;
-    for era in Era::each() {
-=======
     let setup = SurfaceGateway::new().await;
-    for era in Era::BOTH {
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
+    for era in Era::each() {
         for (path, there) in [("/mcp", true), ("/mcp/adaptive", true), ("/mcp/all", false)] {
             let client = setup.client(path, era).await;
             let templates = client

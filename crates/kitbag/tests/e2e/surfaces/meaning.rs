@@ -79,13 +79,8 @@ async fn what_fits_as_it_is_is_never_touched() {
 
 #[tokio::test]
 async fn who_wants_everything_gets_arguments_passed_as_they_are() {
-<<<<<<< HEAD
-    let house = House::new().await;
-    for era in Era::each() {
-=======
     let setup = SurfaceGateway::new().await;
-    for era in Era::BOTH {
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
+    for era in Era::each() {
         for (path, tool) in [
             ("/mcp/all", "shop__create_order"),
             ("/servers/shop/mcp", "create_order"),

@@ -321,15 +321,9 @@ async fn wrong_arguments_get_a_correct_example() {
 
 #[tokio::test]
 async fn a_call_that_does_not_fit_never_reaches_the_server() {
-<<<<<<< HEAD
-    let house = House::new().await;
-    for era in Era::each() {
-        let client = house.client("/mcp", era).await;
-=======
     let setup = SurfaceGateway::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = setup.client("/mcp", era).await;
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
         call_api(&client, "good__slow", &json!({ "ms": "soon" }))
             .await
             .tool_error();

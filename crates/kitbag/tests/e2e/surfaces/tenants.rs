@@ -29,13 +29,8 @@ async fn setup() -> (SurfaceGateway, String) {
 
 #[tokio::test]
 async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
-<<<<<<< HEAD
-    let (house, token) = house().await;
-    for era in Era::each() {
-=======
     let (setup, token) = setup().await;
-    for era in Era::BOTH {
->>>>>>> cc047d4e8fbf985dedf27da58992131b3ef86012
+    for era in Era::each() {
         for surface in ["search", "adaptive", "code"] {
             let path = format!("/mcp/{surface}");
             let client = setup

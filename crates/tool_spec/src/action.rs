@@ -61,7 +61,7 @@ impl ActionSpec {
         )
     }
 
-    /// Returns the query parameters, without those that have no value.
+    /// Returns the query parameters that have a value.
     pub fn query(&self, values: &FillValues<'_>) -> Vec<(String, String)> {
         let filled = self
             .query

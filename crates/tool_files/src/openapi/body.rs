@@ -25,7 +25,7 @@ enum MediaKind {
     Text,
 }
 
-/// Adds the arguments of the body to those of the parameters.
+/// Adds the body's arguments to the parameters' arguments.
 pub(super) fn read(
     document: &OpenApiDocument,
     operation: &Map<String, Value>,

@@ -26,7 +26,7 @@ impl NameGiver {
     }
 }
 
-/// Words of titles that do not identify the provider.
+/// Words in titles that do not identify the provider.
 const NOISE: [&str; 9] = [
     "api",
     "apis",

@@ -163,8 +163,8 @@ impl NameIndex {
         shared.count() >= SHARED_BY_MANY || is_filler(word)
     }
 
-    /// Offers the likeliest things: first those whose own name has the words, then those that other
-    /// words suggest, finally those that sound similar.
+    /// Offers the likeliest things: first matches by their own name, then things that other words
+    /// suggest, finally names that sound similar.
     fn offer(&self, query: &str, by_words: &[(usize, f32)]) -> Match {
         let words = self.significant_words(query);
         let (named, suggested): (Vec<_>, Vec<_>) = by_words

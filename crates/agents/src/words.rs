@@ -1,6 +1,6 @@
 //! Prepares words for comparison: lower case, without fillers, and stemmed.
 
-/// Returns the words of a text in lower case, separated by single spaces, without punctuation.
+/// Returns a text's words in lower case, separated by single spaces, without punctuation.
 pub(crate) fn key(text: &str) -> String {
     let lower = text.to_lowercase().replace("'s ", " ").replace("’s ", " ");
     let words = lower

@@ -48,7 +48,7 @@ fn names_secrets(name: &str) -> bool {
     names_a_secret(name) || name.strip_suffix(['s', 'S']).is_some_and(names_a_secret)
 }
 
-/// Masks the words of a text that look like a secret, or that follow a word that announces one.
+/// Masks the words in a text that look like a secret, or that follow a word that announces one.
 pub fn text_without_secrets(text: &str) -> String {
     if text.contains("PRIVATE KEY-----") {
         return MASK.to_owned();

@@ -186,7 +186,7 @@ const SECRETS: [&str; 16] = [
     "authorization",
     "auth",
 ];
-/// Words of this list that may also end a longer word, as in `PGPASSWORD`.
+/// The listed words that may also end a longer word, as in `PGPASSWORD`.
 const RUN_TOGETHER: [&str; 6] = [
     "apikey",
     "token",
@@ -275,7 +275,7 @@ fn may_be_in_key(c: char) -> bool {
 }
 
 /// True for long runs of letters mixed with digits that no person would choose. The lengths are
-/// below those of keys in use, and above those of words and versions.
+/// below the lengths of keys in use, and above the lengths of words and versions.
 fn is_random(run: &str) -> bool {
     let digits = run.bytes().filter(u8::is_ascii_digit).count();
     run.len() >= 24 && digits >= 3 && run.len() - digits >= 3

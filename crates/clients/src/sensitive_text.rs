@@ -24,7 +24,7 @@ pub(crate) enum TextPart {
     Wanted(String),
 }
 
-/// A secret for which a template needs a stand-in.
+/// A secret that needs a substitute in a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiddenText<'a> {
     /// The secret itself, as typed into the file.

@@ -4,7 +4,7 @@
 //! few verbs become one. `show errors` and `list the errors` are one request; `get error 5` is
 //! another.
 
-/// A word of a request that counts. Articles do not.
+/// A significant word in a request, so no article.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SpokenWord {
     /// The word as written, for use as a value.
@@ -37,7 +37,7 @@ impl SpokenRequest {
         Self { words, written }
     }
 
-    /// Returns the words of this range as written, with the articles between them.
+    /// Returns the words in this range as written, with the articles between them.
     pub(crate) fn text(&self, words: &[SpokenWord]) -> String {
         match words {
             [] => String::new(),

@@ -1,7 +1,7 @@
 //! The commands and addresses of an unknown author, laid out for the user who decides about them.
 //!
 //! Projects' files, clients' files and registry entries all pass through here before anything in
-//! them runs for the first time. [`Review`] shows everything about a server: every word of the
+//! them runs for the first time. [`Review`] shows everything about a server: every word in the
 //! command line quoted as a shell would need it, variables, headers, the server's origin, and a
 //! reason next to every form that can do more than start a server.
 //!

@@ -14,7 +14,7 @@ enum TemplateStretch<'a> {
     Variable(&'a str),
 }
 
-/// Returns a template as one word of a command line: letters quoted so that a shell takes them
+/// Returns a template as one word for a command line: letters quoted so that a shell takes them
 /// literally, a variable so that a shell fills it in.
 pub fn quote_template(template: &str) -> String {
     let stretches = stretches(template);

@@ -55,7 +55,7 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty)
 }
 
-/// Drops long text, and all but the first item of a list; the caller knows what it sent.
+/// Drops long text, and all but the first item of a list; the caller knows its own values.
 fn shorten_value(value: &Value) -> Value {
     match value {
         Value::String(text) if text.len() > MAX_TEXT => json!("…"),

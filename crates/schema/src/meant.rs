@@ -153,7 +153,7 @@ fn is_of_type(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// True if one name has all words of the other.
+/// True if one name contains all words in the other.
 fn share_words(one: &[String], other: &[String]) -> bool {
     let (few, many) = if one.len() <= other.len() {
         (one, other)
@@ -163,7 +163,7 @@ fn share_words(one: &[String], other: &[String]) -> bool {
     !few.is_empty() && few.iter().all(|word| many.contains(word))
 }
 
-/// Returns the words of a name in lower case: `repo` and `path` of `repo_path` and `repoPath`.
+/// Returns the words in a name, in lower case: `repo` and `path` of `repo_path` and `repoPath`.
 pub(super) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;

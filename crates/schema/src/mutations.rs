@@ -108,7 +108,7 @@ fn mistaken(arguments: &mut Map<String, Value>, mistake: Mistake, at: usize) {
     }
 }
 
-/// The number of invalid calls, and the number of those that were answered with an example.
+/// The number of invalid calls, and the number answered with an example.
 #[derive(Debug, Default)]
 struct Figures {
     unfit: usize,

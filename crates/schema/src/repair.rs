@@ -199,7 +199,7 @@ impl<'a> FixFinder<'a> {
         part.map_or_else(|| json!("…"), |part| skeleton(&self.compiled.schema, part))
     }
 
-    /// Replaces a member by the minimum that the schema requires, to show what is expected. Drops
+    /// Replaces a member by the minimum that the schema requires, to show the expected form. Drops
     /// items of lists, and values for which that is invalid, too.
     fn give_up(&mut self, mistake: &LocatedMistake<'_>) -> Fix {
         let is_outermost = mistake.path.is_empty();

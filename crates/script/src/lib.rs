@@ -73,7 +73,7 @@ pub enum ToolPath {
 /// Turns a program in JavaScript or TypeScript into the body of an async function in JavaScript
 /// that returns the result of the program.
 ///
-/// Types become spaces, so lines and columns in the body are those of the program. Only where the
+/// Types become spaces, so the body keeps the program's lines and columns. Only where the
 /// result is returned, the rest of a line moves to the right. The body may end in a line comment: a
 /// caller that wraps it in a function must close that function on a line of its own.
 ///

@@ -9,7 +9,7 @@ use crate::{SyntaxMistake, position::line_and_column};
 /// KB of stack.
 const MAX_BRACKETS: usize = 200;
 
-/// The operators of a statement, plus those of all statements around it. Each may nest all that
+/// The operators of a statement, including all statements around it. Each may nest all that
 /// follow, as in `!!!x` and `a + b + c`, and takes up to 0.6 KB of stack. A text concatenated from
 /// hundreds of pieces still passes.
 const MAX_LINKS: usize = 1_000;

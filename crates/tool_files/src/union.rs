@@ -35,7 +35,7 @@ pub(crate) fn union_schema(actions: &[ToolAction]) -> Map<String, Value> {
 
 const DEFINITIONS: &str = "$defs";
 
-/// The schema of one action, whose definitions do not clash with those of others.
+/// The schema of one action, whose definitions do not clash with other actions.
 struct ActionPart<'a> {
     name: &'a str,
     schema: Map<String, Value>,

@@ -46,7 +46,7 @@ pub enum BodyPattern {
 }
 
 impl ActionSpec {
-    /// Returns the values that fill the templates of this action. The arguments are the action's
+    /// Returns the values that fill the patterns of this action. The arguments are the action's
     /// own, without the action's name.
     pub fn fill_values<'a>(
         &'a self,
@@ -61,12 +61,12 @@ impl ActionSpec {
         )
     }
 
-    /// Returns the query parameters, without those that have no value.
+    /// Returns the query parameters that have a value.
     pub fn query(&self, values: &FillValues<'_>) -> Vec<(String, String)> {
         let filled = self
             .query
             .iter()
-            .filter_map(|(name, template)| Some((name, template.fill_value(values)?)));
+            .filter_map(|(name, pattern)| Some((name, pattern.fill_value(values)?)));
         filled
             .flat_map(|(name, value)| crate::fields::to_fields(name, &value))
             .collect()
@@ -74,12 +74,8 @@ impl ActionSpec {
 
     /// Returns all placeholders of the action.
     pub fn placeholders(&self) -> Vec<&Placeholder> {
-        let headers = self.headers.iter().map(|(_, template)| template);
-        let texts = self
-            .query
-            .iter()
-            .map(|(_, template)| template)
-            .chain(headers);
+        let headers = self.headers.iter().map(|(_, pattern)| pattern);
+        let texts = self.query.iter().map(|(_, pattern)| pattern).chain(headers);
         let body = self.body.iter().flat_map(BodyPattern::placeholders);
         texts
             .flat_map(TextPattern::placeholders)

@@ -53,9 +53,9 @@ impl ApiSpec {
 
     /// Returns every field that the API itself names, whichever action is called.
     pub fn credential_fields(&self) -> BTreeSet<&str> {
-        let templates = self.headers.iter().map(|(_, template)| template);
-        let templates = templates.chain([&self.url]).chain(self.auth.templates());
-        let named = templates.flat_map(TextPattern::placeholders);
+        let patterns = self.headers.iter().map(|(_, pattern)| pattern);
+        let patterns = patterns.chain([&self.url]).chain(self.auth.patterns());
+        let named = patterns.flat_map(TextPattern::placeholders);
         let named = named.filter_map(Placeholder::credential_field);
         named
             .chain(self.auth.required_fields().iter().copied())

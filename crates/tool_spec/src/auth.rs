@@ -71,8 +71,8 @@ impl AuthScheme {
         matches!(grant, OAuthGrant::AuthorizationCode { .. })
     }
 
-    /// Returns its templates, which may name further fields.
-    pub fn templates(&self) -> Vec<&TextPattern> {
+    /// Returns its patterns, which may name further fields.
+    pub fn patterns(&self) -> Vec<&TextPattern> {
         match self {
             Self::OAuth2 {
                 grant, token_url, ..

@@ -12,11 +12,11 @@ pub type CredentialFields<'a> = &'a (dyn Fn(&str) -> Option<String> + Send + Syn
 ///
 /// A field that the credential lacks is omitted, like a missing argument. Required fields are
 /// checked beforehand, with
-/// [`ApiDeclaration::needed_fields`](crate::ApiDeclaration::needed_fields).
+/// [`ApiSpec::needed_fields`](crate::api::ApiSpec::needed_fields).
 pub struct FillValues<'a> {
     arguments: &'a Map<String, Value>,
     defaults: &'a Map<String, Value>,
-    /// The arguments that templates name, which `{*}` therefore leaves out.
+    /// The arguments that patterns name, which `{*}` therefore leaves out.
     named: BTreeSet<&'a str>,
     credential: CredentialFields<'a>,
 }
@@ -44,7 +44,7 @@ impl<'a> FillValues<'a> {
         (self.credential)(field)
     }
 
-    /// Returns the arguments that no template names.
+    /// Returns the arguments that no pattern names.
     pub fn remaining_arguments(&self) -> Map<String, Value> {
         let absent = self.defaults.iter();
         let absent = absent.filter(|(name, _)| !self.arguments.contains_key(*name));

@@ -14,7 +14,7 @@ pub enum JsonPattern {
     Constant(Value),
     /// A text that is a single placeholder becomes the value with its own type.
     Text(TextPattern),
-    /// `"{*}"`: the arguments that no other template names.
+    /// `"{*}"`: the arguments that no other pattern names.
     Rest,
     /// The members of a member called `...` are put into the object itself.
     Object(Vec<(String, Self)>),
@@ -25,7 +25,7 @@ pub enum JsonPattern {
 const SPREAD: &str = "...";
 
 impl JsonPattern {
-    /// Reads the template from a JSON value.
+    /// Reads the pattern from a JSON value.
     pub fn from_value(value: &Value) -> Result<Self, PlaceholderError> {
         let read = match value {
             Value::String(text) if text == "{*}" => Self::Rest,
@@ -83,7 +83,7 @@ impl JsonPattern {
         self.takes_rest() || !self.placeholders().is_empty()
     }
 
-    /// The value of a template without placeholders, in which `{{` is a brace.
+    /// The value of a pattern without placeholders, in which `{{` is a brace.
     fn to_constant(&self) -> Value {
         let empty = Map::new();
         let values = FillValues::new(&empty, &empty, BTreeSet::new(), &no_field);
@@ -136,11 +136,11 @@ fn fill_members(members: &[(String, JsonPattern)], values: &FillValues<'_>) -> F
         members: Map::new(),
         any_given: false,
     };
-    for (name, template) in members {
-        let Some(value) = template.fill_part(values) else {
+    for (name, pattern) in members {
+        let Some(value) = pattern.fill_part(values) else {
             continue;
         };
-        filled.any_given |= template.has_placeholders();
+        filled.any_given |= pattern.has_placeholders();
         match value {
             Value::Object(inner) if name == SPREAD => filled.members.extend(inner),
             value => drop(filled.members.insert(name.clone(), value)),
@@ -149,14 +149,14 @@ fn fill_members(members: &[(String, JsonPattern)], values: &FillValues<'_>) -> F
     filled
 }
 
-fn fill_items(templates: &[JsonPattern], values: &FillValues<'_>) -> FilledItems {
+fn fill_items(patterns: &[JsonPattern], values: &FillValues<'_>) -> FilledItems {
     let mut filled = FilledItems {
         items: Vec::new(),
         any_given: false,
     };
-    for template in templates {
-        if let Some(value) = template.fill_part(values) {
-            filled.any_given |= template.has_placeholders();
+    for pattern in patterns {
+        if let Some(value) = pattern.fill_part(values) {
+            filled.any_given |= pattern.has_placeholders();
             filled.items.push(value);
         }
     }
@@ -170,14 +170,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(template: &Value, arguments: &Value, expected: &Value) {
-        let template = JsonPattern::from_value(template).unwrap();
+    fn check(pattern: &Value, arguments: &Value, expected: &Value) {
+        let pattern = JsonPattern::from_value(pattern).unwrap();
         let arguments = arguments.as_object().unwrap().clone();
         let defaults = json!({ "dry": true }).as_object().unwrap().clone();
-        let words = template.placeholders().into_iter();
+        let words = pattern.placeholders().into_iter();
         let named = words.filter_map(Placeholder::argument_name).collect();
         let values = FillValues::new(&arguments, &defaults, named, &field);
-        assert_eq!(template.fill(&values).unwrap(), *expected);
+        assert_eq!(pattern.fill(&values).unwrap(), *expected);
     }
 
     fn field(name: &str) -> Option<String> {

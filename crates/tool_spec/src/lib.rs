@@ -1,15 +1,15 @@
 //! A declared tool as data: its names, its actions, and the request, credential and answer of each.
 //!
-//! Plain data, validated when read. Filling a template is pure; this crate sends nothing and reads
+//! Plain data, validated when read. Filling a pattern is pure; this crate sends nothing and reads
 //! no file.
 //!
 //! # Layout
-//! - [`names`]: the names of tools, actions and credentials; [`effects`]: the kind of a tool and its effects
+//! - [`names`]: the names of tools, actions and credentials; [`effects`]: their kinds and effects
 //! - [`api`]: the API behind a tool; [`auth`]: the authentication of a request; [`host`]: the hosts
 //!   that requests may reach
 //! - [`action`]: one action as a request; [`answer`]: the pages and the shape of its answer
-//! - [`placeholder`]: a placeholder in braces; [`text_template`], [`path_template`],
-//!   [`json_template`]: texts, paths and bodies with placeholders; [`fill`]: the values for them;
+//! - [`placeholder`]: a placeholder in braces; [`text_pattern`], [`path_pattern`],
+//!   [`json_pattern`]: texts, paths and bodies with placeholders; [`fill`]: the values for them;
 //!   [`mod@fields`]: values as fields of a query or a form
 //! - [`mod@pointer`]: a pointer into a JSON value
 

@@ -117,11 +117,11 @@ mod tests {
 
     use super::*;
 
-    fn filled(template: &str, value: &str) -> Result<String, PathFillError> {
+    fn filled(pattern: &str, value: &str) -> Result<String, PathFillError> {
         let arguments: Map<_, _> = [("a".to_owned(), json!(value))].into_iter().collect();
         let none = Map::new();
         let values = FillValues::new(&arguments, &none, BTreeSet::new(), &no_field);
-        template.parse::<PathPattern>().unwrap().fill(&values)
+        pattern.parse::<PathPattern>().unwrap().fill(&values)
     }
 
     fn no_field(_: &str) -> Option<String> {
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_value_stays_one_segment_unless_the_template_allows_slashes() {
-        for (template, value, expected) in [
+        for (pattern, value, expected) in [
             (
                 "/v1/{a}:run",
                 "x/../y?z#é",
@@ -143,13 +143,13 @@ mod tests {
             ),
             ("/files/{a...}", "/src/a b.rs", "/files/src/a%20b.rs"),
         ] {
-            assert_eq!(filled(template, value).as_deref(), Ok(expected));
+            assert_eq!(filled(pattern, value).as_deref(), Ok(expected));
         }
     }
 
     #[test]
     fn a_value_that_would_move_within_the_path_is_refused() {
-        for (template, value) in [
+        for (pattern, value) in [
             ("/x/{a}", ".."),
             ("/x/{a}", "."),
             ("/x/{a}/y", ""),
@@ -158,7 +158,7 @@ mod tests {
         ] {
             let name = "a".to_owned();
             assert_eq!(
-                filled(template, value),
+                filled(pattern, value),
                 Err(PathFillError::Step { name }),
                 "{value}"
             );

@@ -18,8 +18,8 @@ pub struct StorageSpec {
 impl StorageSpec {
     /// Returns the fields of the credential that storing requires.
     pub fn credential_fields(&self) -> BTreeSet<&str> {
-        let templates = self.auth.templates().into_iter().chain([&self.url]);
-        let named = templates.flat_map(TextPattern::placeholders);
+        let patterns = self.auth.patterns().into_iter().chain([&self.url]);
+        let named = patterns.flat_map(TextPattern::placeholders);
         let named = named.filter_map(Placeholder::credential_field);
         named
             .chain(self.auth.required_fields().iter().copied())

@@ -29,7 +29,7 @@ impl TextPattern {
         self.pieces.iter().filter_map(TextPiece::placeholder)
     }
 
-    /// Returns the placeholder if it is the whole template.
+    /// Returns the placeholder if it is the whole pattern.
     pub fn single_placeholder(&self) -> Option<&Placeholder> {
         match self.pieces.as_slice() {
             [TextPiece::Placeholder(word)] => Some(word),
@@ -46,7 +46,7 @@ impl TextPattern {
         texts.collect()
     }
 
-    /// Returns the value, which keeps its own type if the whole template is one placeholder.
+    /// Returns the value, which keeps its own type if the whole pattern is one placeholder.
     pub fn fill_value(&self, values: &FillValues<'_>) -> Option<Value> {
         match self.single_placeholder() {
             Some(word) => word.value(values),

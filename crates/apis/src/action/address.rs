@@ -72,8 +72,8 @@ fn or_declared(
     chosen.map_or_else(|| fill_url(declared, values), |url| Ok(url.clone()))
 }
 
-fn fill_url(template: &TextPattern, values: &FillValues<'_>) -> Result<Url, ActionFault> {
-    for word in template.placeholders() {
+fn fill_url(pattern: &TextPattern, values: &FillValues<'_>) -> Result<Url, ActionFault> {
+    for word in pattern.placeholders() {
         let value = word.text(values).unwrap_or_default();
         if !is_plain(&value) {
             let field = word.credential_field().unwrap_or_default();
@@ -82,7 +82,7 @@ fn fill_url(template: &TextPattern, values: &FillValues<'_>) -> Result<Url, Acti
             )));
         }
     }
-    let text = template.fill(values).unwrap_or_default();
+    let text = pattern.fill(values).unwrap_or_default();
     let url = Url::parse(&text)
         .map_err(|error| config_invalid(format!("its URL is invalid: {error}")))?;
     if url.scheme() != "https" {

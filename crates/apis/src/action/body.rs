@@ -10,12 +10,12 @@ use url::form_urlencoded::Serializer;
 use super::{ActionFault, multipart};
 use crate::request::PendingBody;
 
-/// Returns the body; nothing if the template has no value for it.
+/// Returns the body; nothing if the pattern has no value for it.
 pub(super) fn fill_body(
-    template: &BodyPattern,
+    pattern: &BodyPattern,
     values: &FillValues<'_>,
 ) -> Result<Option<PendingBody>, ActionFault> {
-    let body = match template {
+    let body = match pattern {
         BodyPattern::Json(json) => json
             .fill(values)
             .map(|json| PendingBody::json(json.to_string())),

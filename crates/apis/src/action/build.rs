@@ -59,8 +59,8 @@ impl ActionRun<'_> {
     fn build_headers(&self, values: &FillValues<'_>) -> Result<HeaderMap, ActionFault> {
         let of_api = self.api.declaration.headers.iter();
         let mut headers = HeaderMap::new();
-        for (name, template) in of_api.chain(&self.action.headers) {
-            if let Some(value) = fill_header(name, template, values)? {
+        for (name, pattern) in of_api.chain(&self.action.headers) {
+            if let Some(value) = fill_header(name, pattern, values)? {
                 headers.insert(name.clone(), value);
             }
         }
@@ -70,10 +70,10 @@ impl ActionRun<'_> {
 
 fn fill_header(
     name: &HeaderName,
-    template: &TextPattern,
+    pattern: &TextPattern,
     values: &FillValues<'_>,
 ) -> Result<Option<HeaderValue>, ActionFault> {
-    let Some(text) = template.fill(values) else {
+    let Some(text) = pattern.fill(values) else {
         return Ok(None);
     };
     let mut value = HeaderValue::try_from(text).map_err(|_| ActionFault::Arguments {

@@ -103,7 +103,7 @@ fn arguments(words: &[String], translator: &mut TextTranslator<'_>) -> Vec<Sensi
     arguments
 }
 
-/// Returns the words of the command line, at least one, and the program's variables.
+/// Returns the command line's words, at least one, and the program's variables.
 fn command_line(settings: &ServerSettings<'_>) -> Result<(Vec<String>, Pairs), FileFault> {
     let (key, node) = settings.first(&COMMANDS).unwrap_or(("command", NOTHING));
     let mut env = settings.pairs(&["env", "envs", "environment"])?;

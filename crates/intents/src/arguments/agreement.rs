@@ -1,4 +1,4 @@
-//! Decides whether the words of a request are about a tool, and whether they ask for more than it does.
+//! Decides whether a request is about a tool, and whether it asks for more than the tool does.
 
 use std::collections::HashSet;
 
@@ -200,7 +200,7 @@ const FILLING: &[&str] = &[
     "rows",
 ];
 
-/// Users' words next to the words of tools' authors.
+/// Users' terms and the corresponding terms of tools' authors.
 const SAME: &[(&str, &str)] = &[
     ("folder", "directory"),
     ("dir", "directory"),
@@ -297,7 +297,7 @@ pub(super) fn statement_start(text: &str) -> Option<(usize, &'static str)> {
     offsets.min()
 }
 
-/// Counts the words of a request that the tool explains; `used` marks the words that are already
+/// Counts the request's words that the tool explains; `used` marks the words that are already
 /// arguments.
 pub(super) fn count_explained_words(
     spoken: &Spoken<'_>,
@@ -360,7 +360,7 @@ fn stems(name: &str) -> HashSet<String> {
     split_name(name).iter().map(|word| stem(word)).collect()
 }
 
-/// The words of a definition.
+/// The stems of a definition.
 fn vocabulary(tool: &DescribedTool<'_>) -> HashSet<String> {
     let mut words = stems(tool.server);
     words.extend(stems_of_text(tool.description));
@@ -383,7 +383,7 @@ fn stems_of_text(text: &str) -> impl Iterator<Item = String> {
         .map(|it| stem(&it.to_lowercase()))
 }
 
-/// True for a common word of requests, which is never a name.
+/// True for a word that is common in requests, and never a name.
 pub(super) fn is_common(word: &str) -> bool {
     FILLING.contains(&word) || LIMITING.contains(&word) || changes(word)
 }

@@ -52,9 +52,9 @@ pub enum Binding {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundCall {
     pub arguments: Map<String, Value>,
-    /// The words of the request that are in the name of the tool.
+    /// The request's words that are in the tool's name.
     pub named: usize,
-    /// The words of the request that nothing in the tool explains.
+    /// The request's words that nothing in the tool explains.
     pub unexplained: usize,
 }
 

@@ -6,7 +6,7 @@ use super::role::Parameter;
 use super::spoken::{PartKind, Spoken};
 use kitbag_domain::capability::split_name;
 
-/// Words of a parameter that mark it as a name, without saying of what.
+/// Words in a parameter's name that only mark it as a name.
 const NAMING: &[&str] = &[
     "name", "names", "id", "ids", "key", "path", "number", "code", "title", "slug", "uid", "to",
     "from", "by", "the", "filename", "filepath",

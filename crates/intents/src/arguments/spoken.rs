@@ -61,7 +61,7 @@ impl<'a> Spoken<'a> {
         self.kinds[at]
     }
 
-    /// The words of a range, as written.
+    /// The words in a range, as written.
     pub(super) fn slice(&self, from: usize, to: usize) -> String {
         self.request.text(&self.request.words[from..to])
     }

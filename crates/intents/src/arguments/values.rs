@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// True if all words of an optional boolean's name are said: `raw`, `recursive`.
+    /// True if the request contains all words in an optional boolean's name: `raw`, `recursive`.
     fn flag(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let positions = parameter.words.iter().map(|word| {
             let mut positions = 0..self.spoken.len();
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
         Some(clock(&self.take_word(at))?.into())
     }
 
-    /// Everything from the first word of a statement on, as written.
+    /// The rest of the request from the start of a statement, as written.
     fn statement(&mut self) -> Option<Value> {
         let text = self.spoken.text;
         let (start, _) = statement_start(text)?;
@@ -382,7 +382,7 @@ impl<'a> Reader<'a> {
         single.then(|| self.take_word(from).into())
     }
 
-    /// True for a word of the tool's own name.
+    /// True for a word in the tool's own name.
     fn is_own(&self, at: usize) -> bool {
         own_stems(self.tool).contains(&stem(self.spoken.folded_word(at)))
     }
@@ -399,7 +399,7 @@ impl<'a> Reader<'a> {
         Some(self.take_word(at).into())
     }
 
-    /// True for a word that can be a name: not a common word of requests.
+    /// True for a word that can be a name: not one that is common in requests.
     fn may_name(&self, at: usize) -> bool {
         let plain = self.spoken.kind(at) == PartKind::Plain;
         let word = self.spoken.raw(at).to_lowercase();

@@ -71,7 +71,7 @@ fn reads(verb: &str) -> bool {
     verbs.iter().any(|verbs| verbs.contains(&verb))
 }
 
-/// Returns the words of a tool's name. Drops its server's words at the start if a verb and a noun
+/// Returns the words in a tool's name. Drops its server's words at the start if a verb and a noun
 /// remain.
 fn own_words(offered: &OfferedTool<'_>) -> Vec<String> {
     let (server, mut words) = (

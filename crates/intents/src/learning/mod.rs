@@ -272,7 +272,7 @@ impl LearnedTemplate {
         proven && self.template.read_only() && !self.heard.is_empty()
     }
 
-    /// Adds the words and the types of a run to the template, except those that would spoil it.
+    /// Adds the words and the types of a run to the template, unless they would spoil it.
     fn generalise(&mut self, run: &ProgramRun<'_>) {
         let heard = run
             .words

@@ -1,5 +1,5 @@
-// Furnishes the world of a program. It runs before the program, so what it takes from the engine
-// here is genuine; a program that changes the built-in objects later confuses only itself.
+// Sets up the environment of a program. It runs before the program, so the built-in objects are
+// genuine here; a program that changes them later confuses only itself.
 (native, params) => {
   "use strict";
   const { freeze, defineProperty, setPrototypeOf, values } = Object;
@@ -12,19 +12,19 @@
   }
   defineProperty(ToolError.prototype, "name", { value: "ToolError" });
 
-  // The error is made before the call, so that its stack shows the line that calls.
+  // The error is created before the call, so that its stack shows the calling line.
   const search = (text, options) => native.search(new ToolError(), text, options?.limit);
   const describe = (name) => native.describe(new ToolError(), name);
   const call = (name, args) => native.call(new ToolError(), name, args);
   const member = (server, tool) => (args) => native.member(new ToolError(), server, tool, args);
 
-  // Promises and JSON ask every object for these names.
+  // Promises and JSON look these names up in every object.
   const isTool = (name) => typeof name === "string" && name !== "then" && name !== "toJSON";
   const branch = (child) =>
     new Proxy({ __proto__: null }, { get: (_, name) => (isTool(name) ? child(name) : undefined) });
   const tools = branch((server) => branch((tool) => member(server, tool)));
 
-  // A property of a promise is `undefined` without a word, which hides a forgotten `await`.
+  // A property of a promise is silently `undefined`, which hides a forgotten `await`.
   const known = Object.prototype;
   const forgotten = (name) => {
     throw new TypeError(`cannot read property '${name}' of a promise`);

@@ -81,7 +81,7 @@ impl<W, T> WorkerQueue<W, T> {
         })
     }
 
-    /// The run has ended, and so has its worker unless it was passed to [`Self::rest`].
+    /// The run has ended, and so has its worker unless it was passed to [`Self::keep_worker`].
     pub(super) fn finish_run(&mut self, serves: &WorkerUse) {
         let left = self.count_running(serves).saturating_sub(1);
         match left {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The id of a check. Those of the first manifest keep their numbers.
+/// The id of a check. The checks of the first manifest keep their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CheckId {
     Tenancy,

@@ -123,7 +123,7 @@ fn secret(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
     )
 }
 
-/// An argument that no template names and no `{*}` covers is never sent.
+/// An argument that no pattern names and no `{*}` covers is never sent.
 fn unused_arguments(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     let Some(request) = &action.request else {
         return Vec::new();

@@ -54,7 +54,7 @@ struct ActionReading<'t> {
     several: bool,
 }
 
-/// The input of an action, while templates are checked against it.
+/// The input of an action, while patterns are checked against it.
 struct ActionInput {
     schema: Map<String, Value>,
     written: Located<String>,
@@ -184,7 +184,7 @@ impl ActionReading<'_> {
         let method = method(view);
         let path = self.path(input);
         let query = self.query(input);
-        let headers = api::headers(view, |_, text| self.template(text, input));
+        let headers = api::headers(view, |_, text| self.pattern(text, input));
         let body = self.body(input);
         let pages = view.table("pages").and_then(|table| answer::pages(&table));
         self.expect_page_argument(pages.as_ref(), input);
@@ -233,7 +233,7 @@ impl ActionReading<'_> {
                 .source
                 .note_at(&text, ToolFileMistake::PathBeginning);
         }
-        let path: PathPattern = self.read_template(&text)?;
+        let path: PathPattern = self.read_pattern(&text)?;
         self.expect_known(path.placeholders(), &text, input);
         Some(path)
     }
@@ -241,14 +241,14 @@ impl ActionReading<'_> {
     fn query(&self, input: &ActionInput) -> Vec<(String, TextPattern)> {
         let pairs = self.view.pairs("query").into_iter();
         pairs
-            .filter_map(|(name, text)| Some((name.value, self.template(&text, input)?)))
+            .filter_map(|(name, text)| Some((name.value, self.pattern(&text, input)?)))
             .collect()
     }
 
-    fn template(&self, text: &Located<String>, input: &ActionInput) -> Option<TextPattern> {
-        let template: TextPattern = self.read_template(text)?;
-        self.expect_known(template.placeholders(), text, input);
-        Some(template)
+    fn pattern(&self, text: &Located<String>, input: &ActionInput) -> Option<TextPattern> {
+        let pattern: TextPattern = self.read_pattern(text)?;
+        self.expect_known(pattern.placeholders(), text, input);
+        Some(pattern)
     }
 
     fn body(&self, input: &ActionInput) -> Option<BodyPattern> {
@@ -262,23 +262,23 @@ impl ActionReading<'_> {
         }
         let text = self.view.text("body")?;
         Some(match kind.unwrap_or(BodyWord::Json) {
-            BodyWord::Text => BodyPattern::Text(self.template(&text, input)?),
-            BodyWord::Bytes => BodyPattern::Bytes(self.template(&text, input)?),
-            BodyWord::Json => BodyPattern::Json(self.json_template(&text, input)?),
-            BodyWord::Form => BodyPattern::Form(self.json_template(&text, input)?),
-            BodyWord::Multipart => BodyPattern::Multipart(self.json_template(&text, input)?),
+            BodyWord::Text => BodyPattern::Text(self.pattern(&text, input)?),
+            BodyWord::Bytes => BodyPattern::Bytes(self.pattern(&text, input)?),
+            BodyWord::Json => BodyPattern::Json(self.json_pattern(&text, input)?),
+            BodyWord::Form => BodyPattern::Form(self.json_pattern(&text, input)?),
+            BodyWord::Multipart => BodyPattern::Multipart(self.json_pattern(&text, input)?),
         })
     }
 
-    fn json_template(&self, text: &Located<String>, input: &ActionInput) -> Option<JsonPattern> {
+    fn json_pattern(&self, text: &Located<String>, input: &ActionInput) -> Option<JsonPattern> {
         let value = match text.value.trim() {
             word if is_one_word(word) => Value::String(word.to_owned()),
             _ => self.view.json(text)?,
         };
         match JsonPattern::from_value(&value) {
-            Ok(template) => {
-                self.expect_known(template.placeholders(), text, input);
-                Some(template)
+            Ok(pattern) => {
+                self.expect_known(pattern.placeholders(), text, input);
+                Some(pattern)
             }
             Err(error) => {
                 self.view
@@ -289,7 +289,7 @@ impl ActionReading<'_> {
         }
     }
 
-    fn read_template<T: FromStr<Err = PlaceholderError>>(
+    fn read_pattern<T: FromStr<Err = PlaceholderError>>(
         &self,
         text: &Located<String>,
     ) -> Option<T> {

@@ -31,7 +31,7 @@ pub(super) fn read(view: &TableView<'_>) -> Option<ApiSpec> {
     let url = view.needed_text("url");
     let credential: Option<CredentialName> = view.parse_text(view.text("credential"));
     let auth = view.table("auth").map(|it| read_auth(&it));
-    let headers = headers(view, common_template);
+    let headers = headers(view, common_pattern);
     let hosts = hosts(view, url.as_ref());
     let timeout = view.duration("timeout");
     let max_response_bytes = view.number("max_response_bytes", 1024);
@@ -63,11 +63,11 @@ pub(super) fn read(view: &TableView<'_>) -> Option<ApiSpec> {
 /// Returns the headers of a table, each parsed by the function for its context.
 pub(super) fn headers(
     view: &TableView<'_>,
-    template: impl Fn(&TableView<'_>, &Located<String>) -> Option<TextPattern>,
+    pattern: impl Fn(&TableView<'_>, &Located<String>) -> Option<TextPattern>,
 ) -> Vec<(HeaderName, TextPattern)> {
     let pairs = view.pairs("headers").into_iter();
     pairs
-        .filter_map(|(name, value)| Some((header_name(view, &name)?, template(view, &value)?)))
+        .filter_map(|(name, value)| Some((header_name(view, &name)?, pattern(view, &value)?)))
         .collect()
 }
 
@@ -85,33 +85,31 @@ fn header_name(view: &TableView<'_>, name: &Located<String>) -> Option<HeaderNam
     parsed
 }
 
-/// Parses a template that belongs to all actions, so it can only name fields of the credential.
-fn common_template(view: &TableView<'_>, text: &Located<String>) -> Option<TextPattern> {
-    let template: TextPattern = match text.value.parse() {
-        Ok(template) => template,
+/// Parses a pattern that belongs to all actions, so it can only name fields of the credential.
+fn common_pattern(view: &TableView<'_>, text: &Located<String>) -> Option<TextPattern> {
+    let pattern: TextPattern = match text.value.parse() {
+        Ok(pattern) => pattern,
         Err(error) => {
             view.source
                 .note_at(text, ToolFileMistake::Placeholder(error));
             return None;
         }
     };
-    let argument = template
-        .placeholders()
-        .find_map(|word| word.argument_name());
+    let argument = pattern.placeholders().find_map(|word| word.argument_name());
     if let Some(word) = argument {
         let word = word.to_owned();
         view.source
             .note_at(text, ToolFileMistake::ArgumentOfAllActions { word });
         return None;
     }
-    Some(template)
+    Some(pattern)
 }
 
 fn base(view: &TableView<'_>, text: &Located<String>) -> Option<TextPattern> {
     let plain = text.with(text.value.trim_end_matches('/').to_owned());
-    let template = common_template(view, &plain)?;
-    match wrong_with(&template) {
-        None => Some(template),
+    let pattern = common_pattern(view, &plain)?;
+    match wrong_with(&pattern) {
+        None => Some(pattern),
         Some(reason) => {
             let reason = reason.to_owned();
             view.source
@@ -121,8 +119,8 @@ fn base(view: &TableView<'_>, text: &Located<String>) -> Option<TextPattern> {
     }
 }
 
-fn wrong_with(template: &TextPattern) -> Option<&'static str> {
-    let Some(url) = address(template) else {
+fn wrong_with(pattern: &TextPattern) -> Option<&'static str> {
+    let Some(url) = address(pattern) else {
         return Some("it cannot be read");
     };
     if url.scheme() != "https" {
@@ -138,8 +136,8 @@ fn wrong_with(template: &TextPattern) -> Option<&'static str> {
 }
 
 /// Returns an example of the address, with a letter for each placeholder.
-fn address(template: &TextPattern) -> Option<Url> {
-    Url::parse(&template.with_stars().replace('*', "x")).ok()
+fn address(pattern: &TextPattern) -> Option<Url> {
+    Url::parse(&pattern.with_stars().replace('*', "x")).ok()
 }
 
 /// Returns the hosts in the file, or the host of `url`, with stars for placeholders.
@@ -160,8 +158,8 @@ fn hosts(view: &TableView<'_>, url: Option<&Located<String>>) -> Vec<HostPattern
 }
 
 fn host_of(url: &str) -> Option<String> {
-    let template: TextPattern = url.parse().ok()?;
-    let stars = template.with_stars();
+    let pattern: TextPattern = url.parse().ok()?;
+    let stars = pattern.with_stars();
     let (_, rest) = stars.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next()?;
     let host = host.rsplit('@').next()?;
@@ -260,12 +258,12 @@ fn oauth2(view: &TableView<'_>) -> Option<AuthScheme> {
         GrantWord::AuthorizationCode,
     ];
     let grant = view.choice(view.needed_text("grant"), &GRANTS, grant_name)?;
-    let token_url = web_template(view, "token_url");
+    let token_url = web_pattern(view, "token_url");
     let grant = match grant {
         GrantWord::ClientCredentials => OAuthGrant::ClientCredentials,
         GrantWord::RefreshToken => OAuthGrant::RefreshToken,
         GrantWord::AuthorizationCode => OAuthGrant::AuthorizationCode {
-            authorize_url: web_template(view, "authorize_url")?,
+            authorize_url: web_pattern(view, "authorize_url")?,
         },
     };
     if view.has("authorize_url") && !matches!(grant, OAuthGrant::AuthorizationCode { .. }) {
@@ -291,16 +289,16 @@ fn grant_name(grant: GrantWord) -> &'static str {
 }
 
 fn common(view: &TableView<'_>, key: &'static str) -> Option<TextPattern> {
-    common_template(view, &view.needed_text(key)?)
+    common_pattern(view, &view.needed_text(key)?)
 }
 
 /// Parses an address to which a login is sent.
-fn web_template(view: &TableView<'_>, key: &'static str) -> Option<TextPattern> {
-    let template = common(view, key)?;
-    let reason = match address(&template) {
+fn web_pattern(view: &TableView<'_>, key: &'static str) -> Option<TextPattern> {
+    let pattern = common(view, key)?;
+    let reason = match address(&pattern) {
         None => "it cannot be read",
         Some(url) if url.scheme() != "https" => "a login is only sent over `https:`",
-        Some(_) => return Some(template),
+        Some(_) => return Some(pattern),
     };
     let reason = reason.to_owned();
     view.note_key(key, ToolFileMistake::ApiUrl { reason });

@@ -2,7 +2,7 @@
 //!
 //! - `view`: a table of the file, read value by value; [`mistake`]: the mistakes
 //! - `tool`: the keys of the tool; `api`: `[api]`; `action`: `[actions.NAME]`; `answer`: its pages and its answer
-//! - `schema`: the parts of an action's input that templates must know
+//! - `schema`: the parts of an action's input that patterns must know
 
 mod action;
 mod answer;

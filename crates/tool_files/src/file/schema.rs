@@ -1,4 +1,4 @@
-//! The parts of an action's input schema that templates must know.
+//! The parts of an action's input schema that patterns must know.
 
 use serde_json::{Map, Value};
 

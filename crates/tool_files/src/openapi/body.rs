@@ -11,7 +11,7 @@ use super::{names, strict};
 pub(super) struct BodyParts {
     /// Absent for JSON.
     pub(super) kind: Option<&'static str>,
-    pub(super) template: String,
+    pub(super) pattern: String,
     /// A media type that is not the default of the kind.
     pub(super) content_type: Option<String>,
 }
@@ -25,7 +25,7 @@ enum MediaKind {
     Text,
 }
 
-/// Adds the arguments of the body to those of the parameters.
+/// Adds the body's arguments to the parameters' arguments.
 pub(super) fn read(
     document: &OpenApiDocument,
     operation: &Map<String, Value>,
@@ -44,7 +44,7 @@ pub(super) fn read(
     let is_required = body.get("required") == Some(&Value::Bool(true));
     let loose = content.get("schema").cloned().unwrap_or_default();
     let content_type = (!kind.is_usual(media_type)).then(|| media_type.to_owned());
-    let template = match kind {
+    let pattern = match kind {
         MediaKind::Bytes => add_whole_body(
             parts,
             "content",
@@ -62,7 +62,7 @@ pub(super) fn read(
     };
     Ok(Some(BodyParts {
         kind: kind.name(),
-        template,
+        pattern,
         content_type,
     }))
 }
@@ -143,9 +143,9 @@ fn add_whole_body(
     if is_required {
         parts.required.push(argument.clone());
     }
-    let template = format!("{{{argument}}}");
+    let pattern = format!("{{{argument}}}");
     parts.properties.insert(argument, schema);
-    template
+    pattern
 }
 
 /// Adds the members of the body as separate arguments, unless their names are taken or they would

@@ -26,7 +26,7 @@ impl NameGiver {
     }
 }
 
-/// Words of titles that do not identify the provider.
+/// Words in titles that do not identify the provider.
 const NOISE: [&str; 9] = [
     "api",
     "apis",
@@ -143,7 +143,7 @@ pub(super) fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     candidate
 }
 
-/// Returns the name of a property that templates can refer to.
+/// Returns the name of a property that patterns can refer to.
 pub(super) fn argument(name: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = name
         .chars()

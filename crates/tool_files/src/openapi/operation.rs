@@ -122,11 +122,11 @@ fn page(
     found: &FoundOperation<'_>,
     query: &[(String, String)],
 ) -> Option<String> {
-    let (_, template) = query.iter().find(|(name, _)| name == "page")?;
+    let (_, pattern) = query.iter().find(|(name, _)| name == "page")?;
     let answers = found.operation.get("responses")?;
     let answer = document.resolve(answers.get("200")?)?;
     let content = answer.get("content")?.as_object()?;
     let schema = document.resolve(content.values().next()?.get("schema")?)?;
     let is_list = schema["type"] == "array";
-    is_list.then(|| template.trim_matches(['{', '}']).to_owned())
+    is_list.then(|| pattern.trim_matches(['{', '}']).to_owned())
 }

@@ -127,7 +127,7 @@ fn schema(document: &OpenApiDocument, parameter: &Map<String, Value>) -> Value {
     schema
 }
 
-/// Returns the query parameter with its template. A list repeats the parameter unless its style is
+/// Returns the query parameter with its pattern. A list repeats the parameter unless its style is
 /// different.
 fn query(
     name: &str,

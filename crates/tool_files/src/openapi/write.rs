@@ -133,7 +133,7 @@ fn action_text(action: &ImportedAction) -> String {
     text.push_str(&pairs("query", &action.query));
     text.push_str(&pairs("headers", &action.headers));
     if let Some(body) = &action.body {
-        text.push_str(&key("body", &body.template));
+        text.push_str(&key("body", &body.pattern));
         if let Some(kind) = body.kind {
             text.push_str(&key("body_type", kind));
         }

@@ -118,7 +118,7 @@ impl EventAnswer {
     }
 
     /// Joins the events: into one text if the picked part of each is text, or else into a list.
-    pub(super) fn to_answer(self, rule: &AnswerRule) -> ActionAnswer {
+    pub(super) fn into_answer(self, rule: &AnswerRule) -> ActionAnswer {
         let events = self.data.iter().map(|data| parse_data(data));
         let picked: Vec<Value> = events
             .filter_map(|event| {

@@ -158,7 +158,7 @@ fn text_block(text: &str) -> Value {
 /// Returns the part that the rule selects.
 pub(super) fn shape_answer(rule: &AnswerRule, page: PageAnswer) -> ActionAnswer {
     match page {
-        PageAnswer::Events(events, secrets) => events.to_answer(rule).mask_secrets(&secrets),
+        PageAnswer::Events(events, secrets) => events.into_answer(rule).mask_secrets(&secrets),
         PageAnswer::Whole { received, .. } if is_refusal(&received) => {
             refusal::refusal_answer(rule, &received)
         }

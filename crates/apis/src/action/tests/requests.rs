@@ -16,8 +16,8 @@ async fn sent(action: ActionSpec, arguments: Value) -> Seen {
     site.seen().remove(0)
 }
 
-fn header(name: &str, template: &str) -> (http::HeaderName, kitbag_tool_spec::TextPattern) {
-    (name.parse().unwrap(), template.parse().unwrap())
+fn header(name: &str, pattern: &str) -> (http::HeaderName, kitbag_tool_spec::TextPattern) {
+    (name.parse().unwrap(), pattern.parse().unwrap())
 }
 
 fn with_body(body: BodyPattern) -> ActionSpec {
@@ -27,7 +27,7 @@ fn with_body(body: BodyPattern) -> ActionSpec {
     }
 }
 
-fn template(body: &Value) -> JsonPattern {
+fn pattern(body: &Value) -> JsonPattern {
     JsonPattern::from_value(body).unwrap()
 }
 
@@ -57,12 +57,12 @@ async fn a_body_takes_the_declared_form() {
     let arguments = json!({ "n": 1.5, "list": ["a&b", "c"], "text": "plain é", "bytes": "AAH/" });
     for (body, kind, expected) in [
         (
-            BodyPattern::Json(template(&object)),
+            BodyPattern::Json(pattern(&object)),
             "application/json",
             r#"{"n":1.5,"list":["a&b","c"]}"#,
         ),
         (
-            BodyPattern::Form(template(&object)),
+            BodyPattern::Form(pattern(&object)),
             "application/x-www-form-urlencoded",
             "n=1.5&list=a%26b&list=c",
         ),
@@ -81,7 +81,7 @@ async fn a_body_takes_the_declared_form() {
         assert_eq!(seen.header("content-type"), Some(kind));
         assert_eq!(seen.body, expected);
     }
-    let mut own_type = with_body(BodyPattern::Json(template(&object)));
+    let mut own_type = with_body(BodyPattern::Json(pattern(&object)));
     own_type.headers = vec![header("content-type", "application/x-amz-json-1.1")];
     let seen = sent(own_type, arguments).await;
     assert_eq!(
@@ -95,7 +95,7 @@ async fn a_multipart_body_has_files_and_fields_and_no_header_of_the_callers_own(
     let parts = json!({ "purpose": "{why}", "file": "{file}" });
     let file =
         json!({ "base64": "aGVsbG8", "filename": "a\"b\r\nX: y.txt", "type": "text/x\r\nX: y" });
-    let action = with_body(BodyPattern::Multipart(template(&parts)));
+    let action = with_body(BodyPattern::Multipart(pattern(&parts)));
     let seen = sent(action, json!({ "why": "batch", "file": file })).await;
     let kind = seen.header("content-type").unwrap();
     let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();

@@ -1,4 +1,4 @@
-//! The processes that a Chromium has started: its descendants, and those that name its folder.
+//! The processes that a Chromium has started: its descendants, and processes that name its folder.
 //!
 //! Its crash handler detaches at its start, so descent by itself would not find it.
 
@@ -24,7 +24,7 @@ pub(super) fn find_family(ancestor: Pid, folder: &Path) -> Vec<Pid> {
     members.collect()
 }
 
-/// Waits until the kernel has ended them, and reaps those that were reparented to the gateway.
+/// Waits until the kernel has ended them, and reaps processes that were reparented to the gateway.
 pub(super) fn wait_for_end(family: &[Pid]) {
     let until = Instant::now() + END_TIMEOUT;
     while family.iter().any(|pid| is_alive(*pid)) && Instant::now() < until {

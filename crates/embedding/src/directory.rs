@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_without_a_model_says_what_is_missing() {
+    fn a_directory_without_a_model_has_a_clear_error() {
         let folder = tempfile::tempdir().unwrap();
         let directory = ModelDirectory {
             path: folder.path().to_owned(),

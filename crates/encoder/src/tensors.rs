@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_cut_short_is_refused() {
+    fn a_truncated_file_is_rejected() {
         for bytes in [
             &[][..],
             &[1, 2, 3],

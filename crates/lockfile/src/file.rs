@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_it_was_written_whatever_servers_call_their_tools() {
+    fn a_written_file_is_parsed_back_with_any_tool_names() {
         let odd = ["a.b", "", "x\u{202e}y\"\\\n", "Привет", "log", "-1"];
         let mut git = LockedServer::default();
         for name in odd {
@@ -270,22 +270,22 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_told_with_its_line() {
+    fn a_file_that_cannot_be_read_is_reported_with_its_line() {
         check("", 1, "missing field `version`");
         check(
             "version = 2",
             1,
-            "version 2 is not one that this Kitbag knows; it knows version 1",
+            "unsupported version 2; this Kitbag supports version 1",
         );
         check(
             "version = 1\n[servers.git.tools]\nlog = \"f00\"",
             3,
-            "`f00` is no hash, which has 64 hexadecimal digits",
+            "`f00` is not a hash of 64 hexadecimal digits",
         );
         check(
             "version = 1\n\n[servers.\"a b\".tools]",
             3,
-            "`a b` is no name of a server",
+            "`a b` is not a valid server name",
         );
         let (at, problem) = LockFile::parse("version = 1\n<<<<<<< ours\n").unwrap_err();
         assert_eq!(at, Some(2));

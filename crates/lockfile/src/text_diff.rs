@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_words_that_changed_are_shown_with_a_few_around() {
+    fn only_changed_words_are_shown_with_some_context() {
         check("Reads.", "Reads.", &[]);
         check("Reads.", "Writes.", &[("Reads.", "Writes.")]);
         check(

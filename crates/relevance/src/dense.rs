@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_that_cannot_be_compared_are_as_good_as_missing() {
+    fn incomparable_vectors_count_as_missing() {
         let vectors: [&[f32]; 4] = [
             &[f32::NAN, 1.0, 0.0],
             &[1.0, 0.0],

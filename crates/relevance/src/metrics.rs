@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_without_a_right_answer_are_left_out() {
+    fn queries_without_a_right_answer_are_skipped() {
         check(&["a/a", "b/"], [1.0; 7]);
         check(&["b/"], [0.0; 7]);
         check(&[], [0.0; 7]);

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn right_words_names_and_quotations_stay() {
+    fn correct_words_names_and_quotations_stay() {
         for text in [
             "read a file",
             "raed a fiel",

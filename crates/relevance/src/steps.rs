@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_are_left_out_and_six_steps_are_enough() {
+    fn fragments_are_skipped_and_six_steps_are_the_limit() {
         check(
             "Hi. Delete the old branch. Thanks! Then close the issue.",
             &["Delete the old branch", "close the issue"],

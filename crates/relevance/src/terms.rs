@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_come_apart_and_small_words_go() {
+    fn identifiers_are_split_and_stop_words_are_dropped() {
         check("createIssue_v2", "creat issu v2");
         check("github__list-pull.requests", "github list pull request");
         check("Please open an issue in the repo", "open issu repo");

@@ -32,7 +32,7 @@ fn nine_of_ten_requests_in_other_languages_are_recognised() {
 
 /// Three requests of `evals/small` are deliberately in other languages.
 #[test]
-fn english_requests_are_not_taken_for_others() {
+fn english_requests_are_not_reported_as_foreign() {
     let names = REQUESTS
         .lines()
         .filter_map(|line| line.strip_prefix("English\t"));

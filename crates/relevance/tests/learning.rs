@@ -187,7 +187,7 @@ fn a_single_moderately_similar_neighbour_does_not_overturn_a_clear_winner() {
 }
 
 #[test]
-fn a_tool_counts_as_passed_over_after_three_sessions() {
+fn a_tool_counts_as_bypassed_after_three_sessions() {
     let request = "open an issue about the broken login";
     let bypassed = static_tool(request, 0);
     let in_session = |session| Lesson {

@@ -25,7 +25,7 @@ async fn create_key(store: &Store) -> Result<NewKey, Error> {
 }
 
 #[tokio::test]
-async fn only_the_owner_can_read_what_is_stored() {
+async fn only_the_owner_can_read_stored_data() {
     let place = TestPlace::sqlite();
     let store = place.open().await;
     create_key(&store).await.unwrap();

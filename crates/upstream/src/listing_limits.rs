@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_definition_that_is_nested_too_deep_is_left_out() {
+    fn only_the_definition_that_is_nested_too_deeply_is_skipped() {
         let deep = format!(
             r#"{{"name":"deep","x":{}{}}}"#,
             "[".repeat(100_000),

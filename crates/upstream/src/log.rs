@@ -111,7 +111,7 @@ mod tests {
     use crate::mask::add_secret;
 
     #[test]
-    fn every_line_is_kept_with_its_origin_and_without_secrets() {
+    fn every_line_is_logged_with_its_origin_and_without_secrets() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("git.log");
         let log = ServerLog::new(Some(path.clone()));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn last_words_are_one_line_of_reasonable_length() {
+    fn the_end_of_the_output_is_one_line_of_reasonable_length() {
         assert_eq!(in_one_line(" \n"), None);
         assert_eq!(
             in_one_line("a\n\n\u{1b}[31mb\r\nc"),

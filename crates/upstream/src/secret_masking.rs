@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn no_list_shows_a_secret_and_what_it_identifies_is_left_out() {
+    fn no_list_shows_a_secret_and_entries_named_by_it_are_skipped() {
         let mut shown = listing();
         let hash: HashDefinition = |_, definition| Some(definition.get().len().to_string());
         shown.mask_secrets(&Secrets::from_values([SECRET]), hash);

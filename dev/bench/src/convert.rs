@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_graded_label_of_the_golden_set_counts_as_right_whatever_its_grade() {
+    fn a_graded_label_of_the_golden_set_counts_as_right_with_any_grade() {
         let corpus = json!({ "tools": [
             { "tool_id": "fs:read", "server": "fs", "tool": "read", "description": "Read a file" },
         ] });

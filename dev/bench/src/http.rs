@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_however_it_is_wrapped() {
+    fn an_answer_is_read_in_every_encoding() {
         check(
             "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n{\"a\":1}",
             &json!({ "a": 1 }),

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_what_the_textbook_says() {
+    fn marks_match_the_textbook() {
         check(&["a", "b"], &["a"], 1.0, 1.0);
         check(&["b", "a"], &["a"], 1.0, 0.631);
         check(&["a", "x", "b"], &["a", "b"], 1.0, 0.920);

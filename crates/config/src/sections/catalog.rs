@@ -98,7 +98,7 @@ const ENDPOINT: KeyTable = KeyTable {
             name: "storage_url",
             secrecy: Secrecy::Address,
             default: Fallback::Unset("from the tool file"),
-            meaning: "The folder for its images, if it stores them.",
+            meaning: "The URL of the folder for its images, if it stores images.",
             ..KeyRow::PLAIN
         },
         KeyRow {

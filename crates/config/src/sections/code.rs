@@ -94,7 +94,7 @@ const TABLE: KeyTable = KeyTable {
             name: "isolation",
             default: Fallback::Value(|| text_value("required")),
             meaning: "`\"required\"` runs programs only where the kernel has every sandbox layer; \
-                      `\"best_effort\"` uses the layers that are available. `kitbag doctor` lists the layers.",
+                      `\"best_effort\"` runs them with the layers that are available. `kitbag doctor` lists the layers.",
             ..KeyRow::PLAIN
         },
         KeyRow {

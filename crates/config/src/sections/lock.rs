@@ -39,8 +39,8 @@ const TABLE: KeyTable = KeyTable {
             name: "recheck_after",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(RECHECK_AFTER)),
-            meaning: "The longest age of a server's listing when one of its tools or prompts is called. An older \
-                      listing is fetched again first, because not every server announces its changes.",
+            meaning: "The longest age of a locked server's listing when one of its tools or prompts is called. An \
+                      older listing is fetched again first, because not every server announces its changes.",
             ..KeyRow::PLAIN
         },
     ],

@@ -41,8 +41,8 @@ const TABLE: KeyTable = KeyTable {
             name: "max_body_bytes",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(MAX_BODY_BYTES)),
-            meaning: "The largest request that is parsed for its tools. Larger requests and all answers are streamed \
-                      through, so they have no limit here.",
+            meaning: "The largest request that is parsed for its tools; a larger one is rejected. Requests to other \
+                      paths and all answers are streamed through without a limit.",
             ..KeyRow::PLAIN
         },
         KeyRow {

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_among_thoughts_and_words_is_found() {
+    fn a_call_among_thoughts_and_text_is_found() {
         let body = json!({
             "content": [
                 { "type": "thinking", "thinking": "hm", "signature": "s" },

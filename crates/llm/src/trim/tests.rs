@@ -30,7 +30,7 @@ fn check(api: ModelApi, body: &Value, expect: &str) {
 }
 
 #[test]
-fn the_tools_the_words_and_the_calls_of_every_api_are_read() {
+fn tools_texts_and_calls_of_every_api_are_parsed() {
     let messages = json!({
         "tools": [
             { "name": "a", "input_schema": {} },

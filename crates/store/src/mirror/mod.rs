@@ -78,8 +78,8 @@ mod tests {
 
     each_engine!(
         an_entry_is_unchanged_after_a_restart,
-        a_name_that_vanished_is_gone_and_other_namespaces_are_left_alone,
-        only_what_differs_is_written,
+        a_missing_name_is_removed_and_other_namespaces_are_unchanged,
+        only_differences_are_written,
         a_few_entries_change_unless_others_were_written_concurrently,
         the_later_of_two_entries_with_one_name_wins,
         an_entry_has_the_key_of_its_namespace_and_name,
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(store.mirror_entry(TOOLS, "GIT__LOG").await.unwrap(), None);
     }
 
-    async fn a_name_that_vanished_is_gone_and_other_namespaces_are_left_alone(place: TestPlace) {
+    async fn a_missing_name_is_removed_and_other_namespaces_are_unchanged(place: TestPlace) {
         let store = place.open().await;
         store
             .replace_mirror(TOOLS, &entries(&["b 1", "a 1", "c 1"]))
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(names(&store, "tenant_acme").await, "z");
     }
 
-    async fn only_what_differs_is_written(place: TestPlace) {
+    async fn only_differences_are_written(place: TestPlace) {
         let store = place.open().await;
         let check = async |lines: &[&str], written: u64| {
             assert_eq!(

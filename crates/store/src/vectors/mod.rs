@@ -155,7 +155,7 @@ mod tests {
         models_do_not_see_each_others_vectors,
         a_tenant_has_vectors_of_its_own,
         a_later_vector_replaces_the_earlier_one,
-        vectors_no_longer_needed_are_forgotten_and_the_others_stay,
+        unneeded_vectors_are_deleted_and_the_others_stay,
         a_damaged_vector_counts_as_missing_and_can_be_replaced,
     );
 
@@ -275,7 +275,7 @@ mod tests {
         check(store.vectors(MODEL, &text).await, &text);
     }
 
-    async fn vectors_no_longer_needed_are_forgotten_and_the_others_stay(place: TestPlace) {
+    async fn unneeded_vectors_are_deleted_and_the_others_stay(place: TestPlace) {
         let store = place.open().await;
         let all = texts(0..1500);
         store.put_vectors(MODEL, &embed_all(&all)).await.unwrap();

@@ -163,7 +163,7 @@ async fn a_server_that_crashes_repeatedly_loses_no_acknowledged_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_cut_at_any_moment_neither_lose_nor_double_anything() {
+async fn connections_cut_at_any_moment_neither_lose_nor_duplicate_rows() {
     let server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();
     let sink = store.start_audit_sink();

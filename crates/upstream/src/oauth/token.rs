@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lifetime_is_read_however_it_is_written() {
+    fn a_lifetime_is_parsed_in_every_form() {
         for (written, expected) in [
             ("3600", Some(3600)),
             ("\"3600\"", Some(3600)),

@@ -127,7 +127,7 @@ fn a_missing_module_package_or_program_is_recognised() {
 }
 
 #[test]
-fn a_missing_variable_is_recognised_however_it_is_asked_for() {
+fn a_missing_variable_is_recognised_in_every_wording() {
     for words in [
         "Error: API_KEY environment variable is required",
         "Missing required environment variables: API_KEY, OTHER_KEY",

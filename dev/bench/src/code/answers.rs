@@ -34,7 +34,7 @@ impl ServiceAnswers {
         let text =
             fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
         let templates: Map<String, Value> = serde_json::from_str(&text)
-            .with_context(|| format!("{} is no object", file.display()))?;
+            .with_context(|| format!("{} is not an object", file.display()))?;
         for (tool, template) in templates {
             let answer = Growth::default().expand_template(&template, None);
             self.0.insert((server.to_string(), tool), answer);

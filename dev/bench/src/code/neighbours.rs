@@ -20,26 +20,30 @@ use crate::http::Session;
 pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
     let gateway = SharedGateway::open(repository)?;
     let mut report =
-        PartReport::new("a tenant beside another one's hostile programs, eight at a time");
-    eprintln!("in peace");
-    let peace = gateway.measure_latencies()?;
-    report.add("in peace, a call, p50", peace.calls.p50, "ms");
-    report.add("in peace, a program, p50", peace.programs.p50, "ms");
+        PartReport::new("a tenant next to hostile programs of another, eight at a time");
+    eprintln!("without an attack");
+    let baseline = gateway.measure_latencies()?;
+    report.add("without an attack, a call, p50", baseline.calls.p50, "ms");
+    report.add(
+        "without an attack, a program, p50",
+        baseline.programs.p50,
+        "ms",
+    );
     for (attack, act) in ATTACKS {
-        eprintln!("beside {attack}");
-        let (beside, acts) = gateway.measure_under_attack(act)?;
+        eprintln!("during {attack}");
+        let (attacked, acts) = gateway.measure_under_attack(act)?;
         report.add(format!("{attack}, acts"), acts as f64, "");
         add(
             &mut report,
             &format!("{attack}, a call"),
-            beside.calls,
-            peace.calls,
+            attacked.calls,
+            baseline.calls,
         );
         add(
             &mut report,
             &format!("{attack}, a program"),
-            beside.programs,
-            peace.programs,
+            attacked.programs,
+            baseline.programs,
         );
     }
     Ok(report)
@@ -216,12 +220,12 @@ fn key(repository: &Repository, folder: &Path, tenant: &str) -> anyhow::Result<S
     Ok(key.to_owned())
 }
 
-fn add(report: &mut PartReport, what: &str, beside: LatencySpread, peace: LatencySpread) {
-    report.add(format!("{what}, p50"), beside.p50, "ms");
-    report.add(format!("{what}, p95"), beside.p95, "ms");
+fn add(report: &mut PartReport, what: &str, attacked: LatencySpread, baseline: LatencySpread) {
+    report.add(format!("{what}, p50"), attacked.p50, "ms");
+    report.add(format!("{what}, p95"), attacked.p95, "ms");
     report.add(
-        format!("{what}, p50 against peace"),
-        beside.p50 / peace.p50,
+        format!("{what}, p50 relative to no attack"),
+        attacked.p50 / baseline.p50,
         "times",
     );
 }

@@ -151,7 +151,7 @@ fn exposed_name(name: &str, servers: &[&str], tools: &[Value]) -> Option<String>
 
 fn list(path: &Path) -> anyhow::Result<Vec<Value>> {
     let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-    serde_json::from_slice(&text).with_context(|| format!("{} is no list", path.display()))
+    serde_json::from_slice(&text).with_context(|| format!("{} is not a list", path.display()))
 }
 
 fn texts(value: &Value) -> impl Iterator<Item = &str> {

@@ -108,7 +108,7 @@ fn a_call_belongs_to_the_search_that_found_its_tool() {
 }
 
 #[test]
-fn time_alone_links_nothing() {
+fn time_by_itself_links_nothing() {
     for story in [
         "0 ann searches hungry: b\n0 ann calls a",
         "0 ann searches hungry: a\n11 ann calls a",
@@ -144,7 +144,7 @@ fn words_belong_to_the_calls_that_they_arrived_with() {
 }
 
 #[test]
-fn arguments_that_agree_with_the_words_show_a_link() {
+fn arguments_that_agree_with_the_request_show_a_link() {
     let words = "0 ann searches mail the lease to Halden: b";
     check(
         &format!("{words}\n1 ann calls a with Halden, our lease"),
@@ -163,7 +163,7 @@ fn arguments_that_agree_with_the_words_show_a_link() {
 }
 
 #[test]
-fn a_run_of_a_program_neither_takes_words_from_outside_nor_leaves_any() {
+fn a_program_run_shares_no_requests_with_other_calls() {
     check(
         "0 ann/1 searches hungry: a\n0 ann/1 calls a\n1 ann calls b",
         &["found_then_used a hungry", "used_without_words b"],
@@ -200,7 +200,7 @@ fn unrelated_calls_after_the_search_of_a_program_teach_nothing_about_its_words()
 }
 
 #[test]
-fn the_same_call_for_the_same_words_teaches_once() {
+fn the_same_call_for_the_same_request_teaches_once() {
     check(
         "0 ann says hungry\n1 ann calls a\n1 ann calls a\n2 ann says hungry\n2 ann calls a",
         &["said_then_used a hungry", "said_then_used a hungry"],
@@ -209,7 +209,7 @@ fn the_same_call_for_the_same_words_teaches_once() {
 }
 
 #[test]
-fn arguments_teach_beside_the_words() {
+fn arguments_teach_in_addition_to_the_request() {
     check(
         "0 ann says hungry\n1 ann calls a with x 1",
         &["said_then_used a hungry", "used_without_words a x 1"],
@@ -218,7 +218,7 @@ fn arguments_teach_beside_the_words() {
 }
 
 #[test]
-fn better_places_and_shown_tools_are_passed_over_when_the_client_had_to_search() {
+fn better_ranks_and_shown_tools_are_bypassed_when_the_client_had_to_search() {
     check(
         "0 ann sees x y\n0 ann calls y\n1 ann searches hungry: b c a d\n2 ann calls a",
         &[
@@ -247,7 +247,7 @@ fn a_failure_counts_against_the_tool_and_a_wrong_call_does_not() {
 }
 
 #[test]
-fn a_tool_is_abandoned_if_the_words_come_again_and_another_tool_is_called() {
+fn a_tool_is_abandoned_if_the_request_is_repeated_and_another_tool_is_called() {
     check(
         "0 ann searches hungry: a\n0 ann calls a\n1 ann searches hungry: b\n1 ann calls b",
         &[

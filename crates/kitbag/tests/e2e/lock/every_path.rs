@@ -321,7 +321,7 @@ async fn a_changed_definition_is_withheld_on_every_path_until_approved() {
         "{page}"
     );
     let log = setup.gateway.log();
-    let output = "the tool `note_read` is held back: it is not as it was approved";
+    let output = "the tool `note_read` is unapproved: it differs from its approved definition";
     assert_eq!(log.matches(output).count(), 1, "{log}");
     assert!(log.contains("kitbag lock approve good__note_read"), "{log}");
 

@@ -18,7 +18,7 @@ pub enum ConfigError {
     #[error("{location}: {problem}")]
     Invalid {
         location: ConfigLocation,
-        problem: Problem,
+        problem: Box<Problem>,
     },
     #[error("no directory for Kitbag's files: neither XDG_DATA_HOME nor HOME is set")]
     NoHome,
@@ -268,7 +268,7 @@ impl Fault {
         };
         ConfigError::Invalid {
             location: place,
-            problem: self.problem,
+            problem: Box::new(self.problem),
         }
     }
 }

@@ -153,7 +153,7 @@ impl ModelClient {
             429 | 503 | OVERLOADED => ModelEndpointError::Busy {
                 endpoint,
                 status,
-                retry_after: retry_after,
+                retry_after,
             },
             _ => ModelEndpointError::Refused {
                 endpoint,

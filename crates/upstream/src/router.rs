@@ -200,7 +200,7 @@ impl Router {
         match message {
             Message::Response(response) => self.handle_response(response),
             Message::Notification(notification) => {
-                self.handle_notification(notification, related).await
+                self.handle_notification(notification, related).await;
             }
             Message::Request(request) => self.handle_request(request, related, outlet),
         }

@@ -31,6 +31,7 @@ impl<I: Iterator<Item: Debug>> Iterator for EachCase<I> {
 }
 
 impl<I> Drop for EachCase<I> {
+    #[expect(clippy::print_stderr, reason = "test output goes to stderr")]
     fn drop(&mut self) {
         if let Some(case) = self.current.as_ref().filter(|_| thread::panicking()) {
             eprintln!("failed in the case {case}");

@@ -206,7 +206,7 @@ impl EntryWalk<'_> {
                 self.visit_table(known, &table_path.inner_key(row.name), Some(inner));
             }
             (DeValue::Table(inner), None) => {
-                self.visit_pairs(row, &table_path.inner_key(row.name), inner)
+                self.visit_pairs(row, &table_path.inner_key(row.name), inner);
             }
             _ => self.push_written(row, table_path, row.name, written),
         }

@@ -152,7 +152,7 @@ impl<'a> VoteTally<'a> {
 }
 
 impl LessonRecord {
-    fn to_neighbour(&self, similarity: f32, now: Timestamp) -> Neighbour {
+    fn to_neighbour(self, similarity: f32, now: Timestamp) -> Neighbour {
         Neighbour {
             id: self.id,
             similarity,

@@ -15,7 +15,7 @@ pub(crate) fn document(server: &str, name: &str, description: &str) -> Document 
     let text = ToolText {
         name,
         description,
-        server: server,
+        server,
         ..ToolText::default()
     };
     let entry = IndexedTool {

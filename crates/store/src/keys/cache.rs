@@ -196,14 +196,14 @@ impl CachedKey {
     pub(super) fn check_hash(self, id: &str, hash: &KeyHash, at: Timestamp) -> Recognition {
         let id = KeyId(id.to_owned());
         match self.record {
-            Some(record) if record.hash.is_equal(hash) => record.to_authentication(id, at),
+            Some(record) if record.hash.is_equal(hash) => record.into_recognition(id, at),
             _ => Recognition::Unknown,
         }
     }
 }
 
 impl KeyRecord {
-    fn to_authentication(self, id: KeyId, at: Timestamp) -> Recognition {
+    fn into_recognition(self, id: KeyId, at: Timestamp) -> Recognition {
         if self.revoked {
             Recognition::Revoked(id)
         } else if self.expires_at.is_some_and(|end| end <= at) {

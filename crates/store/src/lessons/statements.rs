@@ -83,7 +83,7 @@ fn push_conditions<'c>(query: Query<'c>, filter: &LessonFilter) -> Query<'c> {
         .push_bind(" WHERE id > ", filter.after_id)
         .push_filter(
             " AND tenant = ",
-            filter.tenant.as_ref().map(|it| it.as_str()),
+            filter.tenant.as_ref().map(kitbag_domain::Tenant::as_str),
         )
         .push_filter(" AND tool = ", filter.tool.as_deref())
         .push_filter(

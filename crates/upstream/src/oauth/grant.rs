@@ -103,7 +103,7 @@ impl Grant {
     }
 
     /// Returns a grant that can no longer be renewed; it is kept for the next login.
-    pub(crate) fn into_ended(&self, reason: String) -> Self {
+    pub(crate) fn to_ended(&self, reason: String) -> Self {
         Self {
             refresh: None,
             ended: Some(reason),
@@ -223,7 +223,7 @@ pub(crate) mod tests {
             }
             .needs_person()
         );
-        assert!(lasting.into_ended("revoked".to_owned()).needs_person());
+        assert!(lasting.to_ended("revoked".to_owned()).needs_person());
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Credentials {
             }),
             Err(error) => {
                 let reason = error.to_string();
-                self.store_grant(grant.into_ended(reason.clone())).await?;
+                self.store_grant(grant.to_ended(reason.clone())).await?;
                 Err(self.login_needed(LoginReason::Ended { reason }))
             }
         }

@@ -40,7 +40,7 @@ impl<'a> ChatMessage<'a> {
     fn push_utterances(&self, said: &mut Vec<Utterance<'a>>) {
         match self.role.as_str() {
             "system" | "developer" => {
-                said.push(Utterance::System(join_texts(self.content, &["text"])))
+                said.push(Utterance::System(join_texts(self.content, &["text"])));
             }
             "user" => said.extend(user_utterance(&join_texts(self.content, &["text"]))),
             "tool" | "function" => {

@@ -26,7 +26,7 @@ pub enum Failure {
     UnknownMethod { method: String },
     #[error("{reason}")]
     BadParams { reason: String },
-    #[error("`{tool}` was not called, its arguments do not fit:\n{misfit}")]
+    #[error("`{tool}` was not called because its arguments are invalid:\n{misfit}")]
     Arguments { tool: String, misfit: Misfit },
     #[error("the prompt `{prompt}` needs the argument{} {}", if missing.len() == 1 { "" } else { "s" }, quote_names(missing))]
     MissingArguments {
@@ -107,7 +107,7 @@ pub enum Failure {
     #[error(
         "`{server}` asks the user to open a web page, and the client has not declared that it can show one"
     )]
-    CannotVisit { server: ServerName },
+    CannotOpenUrl { server: ServerName },
     /// An error with which a client answered a server's question.
     #[error("{}", error.message)]
     ClientRefused { error: kitbag_wire::ErrorObject },
@@ -144,7 +144,7 @@ impl Failure {
             Self::Cancelled => Outcome::Cancelled,
             Self::Upstream(CallError::Refused { .. })
             | Self::ClientRefused { .. }
-            | Self::CannotVisit { .. }
+            | Self::CannotOpenUrl { .. }
             | Self::TooManyRounds { .. } => Outcome::Refused,
             Self::Upstream(CallError::TimedOut { .. } | CallError::Unresponsive { .. }) => {
                 Outcome::TimedOut

@@ -82,9 +82,11 @@ fn check_policy(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
         Executor::Api(_) => policy_check::authorize(turn, &target.capability, || {
             unknown_path(turn, &target.capability)
         }),
-        Executor::ToolFile(declared) => policy_check::authorize(turn, &target.capability, || {
-            resolve::unknown_tool(turn, declared.tool.file.name.as_str())
-        }),
+        Executor::ToolFile(file_target) => {
+            policy_check::authorize(turn, &target.capability, || {
+                resolve::unknown_tool(turn, file_target.tool.file.name.as_str())
+            })
+        }
     }
 }
 

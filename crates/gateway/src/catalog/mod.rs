@@ -201,8 +201,8 @@ impl Catalog {
     /// Returns the entry that was built from this tool file.
     fn file_entry(&self, tool: &Arc<FileTool>) -> Option<&Arc<CatalogEntry>> {
         let at = *self.tools_by_name.get(tool.file.name.as_str())?;
-        let made_of = self.tools[at].tool_file.as_ref()?;
-        Arc::ptr_eq(made_of, tool).then(|| &self.tools[at])
+        let source = self.tools[at].tool_file.as_ref()?;
+        Arc::ptr_eq(source, tool).then(|| &self.tools[at])
     }
 
     /// Returns for each tool of this listing the entry that was built from the same definition.

@@ -51,7 +51,7 @@ pub(super) struct ConnectionGuard {
     connections: Arc<Connections>,
     number: u64,
     state: Arc<ConnectionState>,
-    /// Cancelled when the connection must close in favor of a newer one.
+    /// Cancelled when the connection must close in favour of a newer one.
     pub(super) ended: CancellationToken,
 }
 

@@ -96,7 +96,7 @@ async fn answer_common(turn: &Turn, method: &str, params: RawObject) -> Result<R
         method::COMPLETE => run_pipeline(turn, McpCall::for_completion(params)?).await,
         method::READ_RESOURCE => {
             let result = match surface::remainder_resource::read_remainder(turn, &params) {
-                Some(kept) => kept?,
+                Some(remainder) => remainder?,
                 None => run_pipeline(turn, McpCall::for_resource(params)?).await?,
             };
             Ok(if turn.client.era == Era::Modern {

@@ -23,7 +23,7 @@ struct LoadLimits {
     all: usize,
     /// An answer up to this length is always delivered; otherwise not even the error could be.
     small: usize,
-    /// How long an answer waits until it fits the limits.
+    /// How long an answer may wait for room within the limits.
     timeout: Duration,
 }
 

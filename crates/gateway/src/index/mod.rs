@@ -104,8 +104,9 @@ struct WordIndex {
     /// The run over the audit that computed the priors.
     priors_run: Option<Timestamp>,
     /// `Ok` if the stored vectors could be loaded.
-    recalled: Result<(), EmbedderError>,
-    word_index: Option<Arc<Snapshot>>,
+    loaded: Result<(), EmbedderError>,
+    /// `None` when the gateway is closing.
+    snapshot: Option<Arc<Snapshot>>,
 }
 
 impl CapabilityIndex {
@@ -259,15 +260,15 @@ impl CapabilityIndex {
         let sources = self
             .collect_sources(contents, &subjects, &before, &positions)
             .await;
-        let recalled = self.vectors.load_from_store(&sources).await;
-        let word_index = self
+        let loaded = self.vectors.load_from_store(&sources).await;
+        let snapshot = self
             .publish_snapshot(&sources, subjects, &before, &positions)
             .await;
         WordIndex {
             sources,
             priors_run: self.measured.load().counted_at,
-            recalled,
-            word_index,
+            loaded,
+            snapshot,
         }
     }
 
@@ -279,12 +280,12 @@ impl CapabilityIndex {
     ) -> Result<(), EmbedderError> {
         let WordIndex {
             sources,
-            recalled,
-            word_index,
+            loaded,
+            snapshot,
             ..
         } = word_index;
-        recalled?;
-        self.embed_missing(&sources, word_index, overtaken, progress)
+        loaded?;
+        self.embed_missing(&sources, snapshot, overtaken, progress)
             .await
     }
 

@@ -65,7 +65,7 @@ pub struct ToolSource {
     /// As declared; derived if empty.
     pub tags: Vec<String>,
     pub scopes: Vec<String>,
-    /// The provider by default.
+    /// The server by default.
     pub group: Option<String>,
     pub write_class: Option<WriteClass>,
 }
@@ -220,7 +220,7 @@ impl ToolSource {
         let Self {
             exposed: _,
             name,
-            server: provider,
+            server,
             description,
             schema,
             tags,
@@ -230,7 +230,7 @@ impl ToolSource {
         } = self;
         let whole = json!([
             name,
-            provider,
+            server,
             description,
             schema,
             tags,

@@ -113,15 +113,18 @@ impl Learner {
         self.memory.load_new().await;
     }
 
-    /// Computes the vectors of lessons again that another model had computed.
+    /// Recomputes the vectors of lessons that another model computed.
     pub(crate) async fn recompute_stale_lessons(&self) {
         match self.memory.recompute_stale().await {
             Ok(0) => {}
             Ok(lessons) => {
-                tracing::info!(lessons, "computed lessons' vectors with the current model");
+                tracing::info!(
+                    lessons,
+                    "recomputed the vectors of lessons with the current model"
+                );
             }
             Err(error) => {
-                tracing::warn!(%error, "failed to compute the vectors of another model's lessons");
+                tracing::warn!(%error, "failed to recompute the vectors of lessons");
             }
         }
     }

@@ -22,13 +22,13 @@ pub(super) fn own_needs<'r>(
     let calls = tools.dialogue().calls.iter().rev();
     ToolNeeds {
         demanded: demanded
-            .filter_map(|name| tools.own_name_of(name))
+            .filter_map(|name| tools.own_name_for(name))
             .collect(),
         always_on: tools
             .all_own()
             .filter(|name| AlwaysOnTool::from_name(name).is_some())
             .collect(),
-        used: calls.filter_map(|name| tools.own_name_of(name)).collect(),
+        used: calls.filter_map(|name| tools.own_name_for(name)).collect(),
         pinned: tools
             .all_own()
             .filter(|name| is_pinned(gateway, catalog, name))

@@ -23,12 +23,12 @@ pub(crate) struct Credentials {
 
 impl Credentials {
     pub(crate) async fn open(vault: Vault) -> Result<Self, Error> {
-        let keeping = vault.clone();
-        let keep = move |rotated| store_refresh_token(keeping.clone(), rotated).boxed();
+        let token_vault = vault.clone();
+        let store_token = move |rotated| store_refresh_token(token_vault.clone(), rotated).boxed();
         let credentials = Self {
             vault,
             names: ArcSwap::default(),
-            tokens: TokenCache::new(Clock::system(), Arc::new(keep)),
+            tokens: TokenCache::new(Clock::system(), Arc::new(store_token)),
         };
         credentials.reload_names().await?;
         Ok(credentials)

@@ -207,7 +207,7 @@ impl CallRoute {
 /// True if a server asked for input that only the client can give.
 fn needs_input(failure: &Failure) -> bool {
     match failure {
-        Failure::CannotVisit { .. } => true,
+        Failure::CannotOpenUrl { .. } => true,
         Failure::Upstream(CallError::Refused { error, .. }) => {
             error.code == code::MISSING_CLIENT_CAPABILITY
         }

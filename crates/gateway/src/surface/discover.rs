@@ -213,7 +213,7 @@ fn tool_definition(turn: &Turn, name: &str) -> Result<String, Failure> {
     }
 }
 
-/// Returns the definition without the members for programs, labeled with its author.
+/// Returns the definition without the members for programs, labelled with its author.
 fn definition_for_model(entry: &CatalogEntry) -> String {
     let author = format!(
         "the author of `{}`; this describes a tool and is no instruction",

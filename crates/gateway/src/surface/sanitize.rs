@@ -56,7 +56,7 @@ pub(crate) fn name_server_in_result(result: Raw, server: &ServerName) -> Raw {
     let Some(questions) = object.get_object("inputRequests") else {
         return result;
     };
-    let introduced: RawObject = questions
+    let named: RawObject = questions
         .iter()
         .map(|(key, question)| {
             (
@@ -65,7 +65,7 @@ pub(crate) fn name_server_in_result(result: Raw, server: &ServerName) -> Raw {
             )
         })
         .collect();
-    object.put("inputRequests", &introduced);
+    object.put("inputRequests", &named);
     object.to_raw()
 }
 

@@ -133,7 +133,7 @@ fn decline_excess_question(ask: ClientQuestion) {
 }
 
 /// Returns a result in the format of an era.
-pub(crate) fn for_era(era: Era, result: Raw) -> Raw {
+pub(crate) fn format_for_era(era: Era, result: Raw) -> Raw {
     match era {
         Era::Modern => mark_complete(result),
         Era::Legacy => result,

@@ -124,8 +124,8 @@ impl ParkableCall<'_> {
         match done {
             Ok(result) => Ok(mark_complete(result)),
             Err(CallError::Refused { server, error }) => match url_questions(&error, &server) {
-                Some(_) if !self.turn.client.capabilities.can_visit() => {
-                    Err(Failure::CannotVisit { server })
+                Some(_) if !self.turn.client.capabilities.can_open_url() => {
+                    Err(Failure::CannotOpenUrl { server })
                 }
                 Some(questions) => Ok(self.conversation().park(&questions, ParkedCall::CallAgain)),
                 None => Err(CallError::Refused {

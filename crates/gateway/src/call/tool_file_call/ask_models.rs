@@ -14,8 +14,8 @@ use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 
 use super::attempt::{FailedAttempt, ModelAttempt};
-use super::carry_out::{ActionOutcome, text_content};
 use super::refusal::CallRefusal;
+use super::run_action::{ActionOutcome, text_content};
 use crate::catalog::tool_files::{ModelProviders, model_subject};
 use crate::index::priors::MeasuredPriors;
 use crate::state::clock::today;

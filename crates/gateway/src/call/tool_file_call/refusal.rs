@@ -7,7 +7,7 @@ use kitbag_platform::PlatformError;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
 
-use super::carry_out::text_content;
+use super::run_action::text_content;
 
 pub(super) struct CallRefusal {
     pub(super) code: &'static str,

@@ -1,4 +1,4 @@
-//! `POST /v1/retrieve`: the tools for an intent, formatted for a context.
+//! `POST /v1/retrieve`: the tools for a query, formatted for a context.
 
 mod context;
 mod findings;

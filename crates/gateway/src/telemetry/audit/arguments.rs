@@ -14,11 +14,11 @@ const MAX_PARSED_BYTES: usize = 64 * 1024;
 
 /// Converts arguments, which are JSON, as `[audit] arguments` says.
 pub(crate) fn to_recorded_arguments(
-    kept: ArgumentRecording,
+    recording: ArgumentRecording,
     store: &Store,
     arguments: &str,
 ) -> Option<RecordedArguments> {
-    let text = match kept {
+    let text = match recording {
         ArgumentRecording::None => return None,
         ArgumentRecording::Hash => store.hash_arguments(&canonicalize(arguments)),
         ArgumentRecording::Redacted => redact_secrets(arguments),

@@ -58,7 +58,7 @@ pub struct Catalog {
     pub(crate) unapproved_tools: Vec<Arc<CatalogEntry>>,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
-    /// The entry for clients of each tool that a server lists.
+    /// For each tool that a server lists, the entry that clients get, if any.
     listed: HashMap<ServerName, Vec<Option<Arc<CatalogEntry>>>>,
     /// Built on the first `run_intent` request.
     automatic: OnceLock<AutomaticIntents>,

@@ -52,10 +52,9 @@ pub(super) async fn admit_reader(
             Ok(caller)
         }
         Err(refused) => {
-            refused
-                .key_rejection()
-                .into_iter()
-                .for_each(|why| gateway.services.meter.record_key_rejection(why));
+            if let Some(why) = refused.key_rejection() {
+                gateway.services.meter.record_key_rejection(why);
+            }
             gateway.services.key_rejections.record_key_rejection(
                 &gateway.services.audit,
                 &refused,

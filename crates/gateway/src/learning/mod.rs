@@ -3,8 +3,7 @@
 //! A request only reports events. A background task links the events, writes lessons to the store,
 //! and swaps in the new snapshot; searches and lists read it.
 //!
-//! Requests only send events to this module; it reads the audit and writes the store, and never
-//! calls a server.
+//! Reads the audit and writes the store; never calls a server.
 //!
 //! # Layout
 //! - [`priors`], [`priors_schedule`]: success, latency and cost of each tool, computed from the

@@ -199,7 +199,7 @@ impl CallRoute {
                 provider: Some(provider.clone()),
                 writes: !call.method.is_safe(),
             },
-            ApiRequest::Rest { .. } => Self::NOWHERE,
+            ApiRequest::Remainder { .. } => Self::NOWHERE,
         }
     }
 }

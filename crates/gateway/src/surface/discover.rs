@@ -162,7 +162,7 @@ fn unknown_provider(turn: &Turn, name: &str) -> Failure {
     }
 }
 
-/// Returns the purpose of a server, in one line by its author.
+/// Returns the server's description of itself, in one line.
 fn server_summary(listing: &Listing) -> Option<String> {
     let info = listing
         .server_info

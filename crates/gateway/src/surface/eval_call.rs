@@ -179,7 +179,7 @@ fn parse_request(turn: &Turn, given: Option<&RawValue>, also: usize) -> CallKind
             also,
         }),
         ApiRequest::Provider { .. } => CallKind::Provider { also },
-        ApiRequest::Rest { .. } => CallKind::Browse,
+        ApiRequest::Remainder { .. } => CallKind::Browse,
     }
 }
 

@@ -1,5 +1,5 @@
-//! Sanitizes text of tool authors for models on the frugal surfaces: as data, without invisible
-//! characters, and without the secrets of its server.
+//! Sanitizes text by tool authors before a model reads it on a frugal surface: removes invisible
+//! characters, and masks the secrets of its server.
 //!
 //! JSON is sanitized as text, string by string, so that numbers keep their digits and members their
 //! order.

@@ -8,7 +8,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// JSON text that is known to be valid and is carried unchanged.
+/// JSON text that is known to be valid and is forwarded unchanged.
 pub type Raw = Box<RawValue>;
 
 /// Writes a value as raw JSON.

@@ -93,7 +93,9 @@ pub enum Failure {
         "{own} sessions of this caller are open and in use; end one with DELETE before starting another"
     )]
     TooManySessions { own: usize },
-    #[error("this caller's open requests are too many or too large; wait for some to end")]
+    #[error(
+        "this caller has too many open requests, or too much data in them; wait for some to end"
+    )]
     TooManyRequests,
     #[error(
         "the response was dropped because {megabytes} MB of earlier responses are unread; read those first, \

@@ -84,9 +84,9 @@ fn caller_to_evict(results: &VecDeque<Remainder>) -> Option<Caller> {
 /// Removes the oldest matching result, and returns its size.
 fn evict_oldest(
     results: &mut VecDeque<Remainder>,
-    counts: impl Fn(&Remainder) -> bool,
+    is_match: impl Fn(&Remainder) -> bool,
 ) -> Option<usize> {
-    let oldest = results.iter().position(counts)?;
+    let oldest = results.iter().position(is_match)?;
     results.remove(oldest).map(|gone| gone.bytes())
 }
 
@@ -94,15 +94,15 @@ fn evict_oldest(
 fn evict_until_below(
     results: &mut VecDeque<Remainder>,
     most: usize,
-    counts: impl Fn(&Remainder) -> bool,
+    is_match: impl Fn(&Remainder) -> bool,
 ) {
     let mut bytes: usize = results
         .iter()
-        .filter(|it| counts(it))
+        .filter(|it| is_match(it))
         .map(Remainder::bytes)
         .sum();
     while bytes > most
-        && let Some(gone) = evict_oldest(results, &counts)
+        && let Some(gone) = evict_oldest(results, &is_match)
     {
         bytes -= gone;
     }

@@ -106,7 +106,7 @@ fn parse_limit(text: &str) -> Result<u32, &'static str> {
 }
 
 fn parse_cursor(text: &str) -> Result<AuditPage, &'static str> {
-    older_than(text).ok_or("expected `next` of an earlier page")
+    older_than(text).ok_or("expected the value of `next` from an earlier page")
 }
 
 fn older_than(cursor: &str) -> Option<AuditPage> {

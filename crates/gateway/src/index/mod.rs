@@ -182,8 +182,8 @@ impl CapabilityIndex {
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
-        let word_index = self.publish_words(contents).await;
-        if let Err(error) = self.mirror_words(&word_index, contents).await {
+        let word_index = self.publish_word_index(contents).await;
+        if let Err(error) = self.mirror_word_index(&word_index, contents).await {
             tracing::warn!(%error, "failed to write the mirror of the index");
         }
         self.embed_rest(word_index, overtaken, progress).await
@@ -191,11 +191,11 @@ impl CapabilityIndex {
 
     /// Loads the priors from the last run over the audit into the index and its mirror.
     pub(crate) async fn update_priors(&self, contents: &IndexContents<'_>) -> Result<(), Error> {
-        let word_index = self.publish_words(contents).await;
-        self.mirror_words(&word_index, contents).await
+        let word_index = self.publish_word_index(contents).await;
+        self.mirror_word_index(&word_index, contents).await
     }
 
-    async fn mirror_words(
+    async fn mirror_word_index(
         &self,
         word_index: &WordIndex,
         contents: &IndexContents<'_>,
@@ -246,13 +246,13 @@ impl CapabilityIndex {
         &self,
         contents: &IndexContents<'_>,
     ) -> Result<(), EmbedderError> {
-        let word_index = self.publish_words(contents).await;
+        let word_index = self.publish_word_index(contents).await;
         self.embed_rest(word_index, || false, |_, _| {}).await
     }
 
     /// Makes a catalog searchable by keywords and by the available vectors. Unchanged parts of the
     /// previous snapshot are reused.
-    async fn publish_words(&self, contents: &IndexContents<'_>) -> WordIndex {
+    async fn publish_word_index(&self, contents: &IndexContents<'_>) -> WordIndex {
         self.reload_measured().await;
         let before = self.snapshot();
         let subjects = contents.subjects();

@@ -96,8 +96,8 @@ impl<'r> RelevantTools<'r> {
     }
 }
 
-/// Decides for each tool whether it stays. Unapproved tools never do. A request that would lose all
-/// its tools keeps them if its vendor would reject it without.
+/// Decides for each tool whether the request keeps it. Unapproved tools are always removed. A
+/// request that would lose all its tools keeps them if its vendor would otherwise reject it.
 fn choose_tools_to_keep(
     memory: &mut ConversationMemory,
     tools: &RequestTools<'_>,

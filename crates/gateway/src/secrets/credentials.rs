@@ -96,6 +96,6 @@ async fn store_refresh_token(vault: Vault, rotated: RotatedRefreshToken) {
     let token = Secret::new(rotated.refresh_token);
     let change = CredentialChange::set([("refresh_token".to_owned(), token)]);
     if let Err(error) = vault.change_credential(&key, change, now()).await {
-        tracing::error!(credential = %key, %error, "failed to store its new refresh token");
+        tracing::error!(credential = %key, %error, "failed to store the new refresh token of a credential");
     }
 }

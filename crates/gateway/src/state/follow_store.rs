@@ -92,7 +92,7 @@ async fn apply_listings(host: &Arc<GatewayHost>) {
             }
             Ok(None) => {}
             Err(error) => {
-                tracing::debug!(server = %server.name(), %error, "failed to read its stored listing");
+                tracing::debug!(server = %server.name(), %error, "failed to read the stored listing of a server");
             }
         }
     }
@@ -101,7 +101,7 @@ async fn apply_listings(host: &Arc<GatewayHost>) {
     }
     host.rebuild_catalog().await;
     for (server, changes) in changed {
-        tracing::info!(%server, "adopted its listing from the store");
+        tracing::info!(%server, "adopted the listing of a server from the store");
         announce_changes(&host.gateway(), &server, changes);
     }
 }

@@ -85,9 +85,9 @@ impl ServerEstimates {
             .tools
             .iter()
             .filter(|entry| entry.capability.server == *server);
-        let tokens = |definition: &str| kitbag_budget::estimate_tokens(definition);
+        let count = |definition: &str| kitbag_budget::estimate_tokens(definition);
         let tools = own
-            .map(|entry| (entry.exposed.clone(), tokens(entry.definition.get())))
+            .map(|entry| (entry.exposed.clone(), count(entry.definition.get())))
             .collect();
         Self {
             listing: Arc::downgrade(listing),

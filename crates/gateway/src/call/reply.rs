@@ -38,11 +38,11 @@ pub(crate) async fn send_response(
             let failure = Failure::TooMuchUnread {
                 megabytes: unread.bytes >> 20,
             };
-            let refusal = failure_response(id, method, client.era, &failure);
+            let error = failure_response(id, method, client.era, &failure);
             turn.gateway
                 .services
                 .in_flight
-                .reserve_unconditionally(&client.caller, refusal.into())
+                .reserve_unconditionally(&client.caller, error.into())
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) async fn get_audit(
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return reject_caller(&refused),
+        Err(rejection) => return reject_caller(&rejection),
     };
     let query = match parse_query(&parameters) {
         Ok(query) => narrow_to_caller(query, &caller),

@@ -53,8 +53,8 @@ pub(super) fn rejection_reason(serve: &Serve, headers: &HeaderMap) -> Option<Str
     None
 }
 
-/// False if a request has an absolute target, as in requests to proxies, and its `Host` header names
-/// a different host.
+/// False if a request has an absolute target, as in requests to proxies, and its `Host` header
+/// names a different host.
 pub(super) fn has_one_host(target: &Uri, headers: &HeaderMap) -> bool {
     let Some(authority) = target.authority() else {
         return true;

@@ -171,18 +171,18 @@ pub(super) fn reject_request(id: Option<RequestId>, era: Era, failure: &Failure)
     )
 }
 
-pub(super) fn reject_caller(refused: &Rejection) -> HttpResponse {
-    let status = match refused {
+pub(super) fn reject_caller(rejection: &Rejection) -> HttpResponse {
+    let status = match rejection {
         Rejection::TooManyRequests => {
             return reject_request(None, Era::Legacy, &Failure::TooManyRequests);
         }
         Rejection::Foreign { .. } | Rejection::OperatorKey => {
-            return (StatusCode::FORBIDDEN, format!("{refused}\n")).into_response();
+            return (StatusCode::FORBIDDEN, format!("{rejection}\n")).into_response();
         }
         Rejection::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     };
-    let mut response = (status, format!("{refused}\n")).into_response();
+    let mut response = (status, format!("{rejection}\n")).into_response();
     response
         .headers_mut()
         .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

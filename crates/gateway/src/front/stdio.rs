@@ -181,8 +181,8 @@ impl StdioConnection {
         } = match self.read_request(&request) {
             Ok(read) => read,
             Err((era, failure)) => {
-                let refusal = reply::failure_response(Some(request.id), &method, era, &failure);
-                return Message::from(refusal).into();
+                let response = reply::failure_response(Some(request.id), &method, era, &failure);
+                return Message::from(response).into();
             }
         };
         let turn = Turn {

@@ -107,8 +107,8 @@ impl LearnedMemory {
         Ok(forgotten)
     }
 
-    /// Recomputes the vectors of lessons that another model computed. Lessons without text are unused
-    /// until their model is configured again, or they expire.
+    /// Recomputes the vectors of lessons that another model computed. Lessons without text are
+    /// unused until their model is configured again, or they expire.
     pub(super) async fn recompute_stale(&self) -> Result<usize, Error> {
         let Some(model) = self.model().await else {
             return Ok(0);

@@ -106,9 +106,9 @@ async fn apply_listings(host: &Arc<GatewayHost>) {
     }
 }
 
-/// Returns the stored listing and its changes, if it belongs to the same configuration of the server,
-/// is newer than the listing in use, and differs from it. An older one is this gateway's own: the
-/// listing in use is not stored yet.
+/// Returns the stored listing and its changes, if it belongs to the same configuration of the
+/// server, is newer than the listing in use, and differs from it. An older one is this gateway's
+/// own: the listing in use is not stored yet.
 async fn newer_listing(
     gateway: &Gateway,
     server: &Server,

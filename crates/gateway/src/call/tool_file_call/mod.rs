@@ -3,11 +3,11 @@
 //! - `target`: the action that the arguments select, and its validation
 //! - `run_action`: the action, with the credential of the caller's tenant
 //! - `ask_models`: an action that a language model performs; `attempt`: one request to a model
-//! - `refusal`: the reason why there is no answer
+//! - `failure`: the reason why there is no answer
 
 mod ask_models;
 mod attempt;
-mod refusal;
+mod failure;
 mod run_action;
 mod target;
 

@@ -227,6 +227,12 @@ impl Gateway {
             && declared.is_none_or(|declared| declared.write_class.is_none())
     }
 
+    /// Returns true if the operator pins the tool to every client's list.
+    pub(crate) fn is_pinned(&self, tool: &CatalogEntry) -> bool {
+        let mut pins = self.surfaces.pinned.iter();
+        pins.any(|pin| pin.matches_capability(&tool.capability))
+    }
+
     /// Rebuilds the catalog from the latest listings of the servers.
     pub(crate) fn rebuild_catalog(&self) {
         let listings: BTreeMap<_, _> = self

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn like_arguments_have_one_canonical_form() {
+    fn equal_arguments_have_one_canonical_form() {
         let one = canonicalize(r#"{"b":[{"y":1,"x":2}],"a":1.50}"#);
         let two = canonicalize(r#"{ "a": 1.50, "b": [{"x":2,"y":1}] }"#);
         assert_eq!(one, two);

@@ -19,10 +19,9 @@ use crate::state::host::GatewayHost;
 
 /// A process keeps a core busy while it starts, or waits for a download.
 const PROCESSES_AT_ONCE: usize = 8;
-/// Each has up to five open connections, and many systems allow a process a thousand.
+/// Each has up to five open connections, and many systems allow a thousand per process.
 const ADDRESSES_AT_ONCE: usize = 64;
-/// Most servers answer within this time; even with sixteen that hang, the others get their turn
-/// after seconds.
+/// Most servers answer within this time. Even if sixteen servers hang, the others wait only seconds.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Permits for listing servers concurrently.

@@ -223,8 +223,8 @@ impl Catalog {
             .collect()
     }
 
-    /// Records what is withheld from callers. These entries get the remaining names, so that they
-    /// cannot take the name of an approved capability.
+    /// Records unapproved tools and prompts. They get the remaining names, so that they cannot take
+    /// the name of an approved capability.
     fn add_unapproved(
         &mut self,
         server: &ServerName,

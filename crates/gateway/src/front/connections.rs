@@ -1,8 +1,8 @@
 //! Tracks all connections to the HTTP endpoint, limits their number, and chooses which to close for
 //! a new one.
 //!
-//! A connection costs a client nothing and the gateway a file, so there is a limit on them, in
-//! total and per address. At the limit, the gateway closes the connection whose request it has
+//! A connection costs a client nothing and the gateway a file descriptor, so their number is
+//! limited, in total and per address. At the limit, the gateway closes the connection whose request it has
 //! waited for longest: a client that wants an answer sends its request at once.
 
 use std::collections::HashMap;

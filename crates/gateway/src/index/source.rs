@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::priors::Priors;
 use crate::catalog;
 
-/// A tool ready to be indexed: the document, still without its vector, and the text of the vector.
+/// A tool ready to be indexed: the document, still without its vector, and the text to embed.
 #[derive(Debug, Clone)]
 pub struct IndexSource {
     pub(crate) document: Document,

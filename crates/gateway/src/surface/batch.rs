@@ -225,9 +225,9 @@ fn params_for_call(params: &RawObject) -> RawObject {
     params
 }
 
-/// A modern client is asked by the result of its call, and a batch has one result for all calls. So
-/// the servers learn that the client cannot answer questions, instead of waiting for an answer that
-/// will not come.
+/// A modern client gets questions in the result of its call, and a batch has one result for all
+/// calls. So servers get a client that cannot answer questions; otherwise they would wait for an
+/// answer that never comes.
 fn without_questions(turn: &Turn) -> Turn {
     let mut turn = turn.clone();
     if turn.ask_style == AskStyle::ByResult {

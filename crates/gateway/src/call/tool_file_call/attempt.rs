@@ -1,8 +1,8 @@
 //! One attempt to ask a model, and its effect on the model's priors.
 //!
-//! An answer, and a failure that is the provider's own, leave an audit row, from which the model's
-//! priors are computed. A rejected credential or an exhausted quota leaves none: it concerns the
-//! tenant, while other tenants are routed to the same model.
+//! Answers and the provider's own failures leave an audit row, from which the model's priors are
+//! computed. A rejected credential or an exhausted quota leaves none: it concerns one tenant, and
+//! other tenants use the same model.
 
 use std::time::{Duration, Instant};
 

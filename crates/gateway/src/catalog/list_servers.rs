@@ -21,7 +21,7 @@ use crate::state::host::GatewayHost;
 const PROCESSES_AT_ONCE: usize = 8;
 /// Each has up to five open connections, and many systems allow a thousand per process.
 const ADDRESSES_AT_ONCE: usize = 64;
-/// Most servers answer within this time. Even if sixteen servers hang, the others wait only seconds.
+/// Most servers answer within this time. Even if sixteen hang, the others wait only seconds.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Permits for listing servers concurrently.

@@ -2,8 +2,8 @@
 //! a new one.
 //!
 //! A connection costs a client nothing and the gateway a file descriptor, so their number is
-//! limited, in total and per address. At the limit, the gateway closes the connection whose request it has
-//! waited for longest: a client that wants an answer sends its request at once.
+//! limited, in total and per address. At the limit, the gateway closes the connection whose request
+//! it has waited for longest: a client that wants an answer sends its request at once.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

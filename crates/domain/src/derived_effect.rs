@@ -1,8 +1,9 @@
 //! Judges by its name, description and parameters whether a tool without declared effects only
 //! reads.
 //!
-//! The judgement is cautious: a missed tool is denied to programs until the operator declares it,
-//! and a tool wrongly taken to read would write without asking.
+//! The judgement is cautious. A read-only tool that it misses is denied to programs until the
+//! operator declares it; a writing tool that it mistook for a read-only one would write without
+//! asking.
 
 use crate::capability::split_name;
 
@@ -86,8 +87,8 @@ const WRITING_VERBS: &[&str] = &[
     "write",
 ];
 
-/// Verbs that are often nouns: `get_commit` reads and `commit` writes. They count in the verb's
-/// position of a name.
+/// Verbs that are often nouns: `get_commit` reads and `commit` writes. They count only where a name
+/// has its verb.
 const ACTING_VERBS: &[&str] = &[
     "ack",
     "apply",
@@ -249,7 +250,7 @@ fn begins_with_reading_verb(words: &[String], description: &str) -> bool {
     {
         return true;
     }
-    // `git_log` acts by its name only; a log that is shown is read.
+    // `log` is a verb in `log_event` and a noun in `git_log`; the description decides.
     let lead = first_word(description);
     (!is_acting_verb(first) || first == "log") && READING_FIRST_WORDS.contains(&lead.as_str())
 }

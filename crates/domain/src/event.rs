@@ -60,7 +60,7 @@ pub enum Action {
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway loaded another configuration.
-    ConfigurationInForce,
+    ConfigurationLoaded,
 }
 
 impl Event {
@@ -106,7 +106,7 @@ impl Action {
         Self::FactsForgotten,
         Self::FeedbackResolved,
         Self::ConfigurationEdited,
-        Self::ConfigurationInForce,
+        Self::ConfigurationLoaded,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -135,7 +135,7 @@ impl Action {
             Self::FactsForgotten => "facts_forgotten",
             Self::FeedbackResolved => "feedback_resolved",
             Self::ConfigurationEdited => "configuration_edited",
-            Self::ConfigurationInForce => "configuration_in_force",
+            Self::ConfigurationLoaded => "configuration_in_force",
         }
     }
 

@@ -4,7 +4,7 @@
 //! once, so that no other crate has to check it again.
 //!
 //! # Layout
-//! - [`server`]: the name of an upstream server
+//! - [`server`]: the name of a server
 //! - [`capability`]: a tool, prompt or resource of a server; [`exposed_name`]: its name for clients
 //! - [`caller`]: the authenticated caller, its tenant and its role
 //! - [`decision`]: the decision of policy

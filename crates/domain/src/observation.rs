@@ -32,7 +32,7 @@ pub enum Outcome {
     /// The server needs an answer from the user before it can go on.
     InputRequired,
     /// Policy permitted it, and its end has not been recorded yet, or never was because the gateway
-    /// died in between.
+    /// crashed.
     Unfinished,
 }
 

@@ -106,7 +106,11 @@ mod tests {
         assert_eq!(parent.flags, 1);
         assert_eq!(parent.to_string(), GOOD);
         let later = format!("01{}-more", &GOOD[2..]);
-        assert_eq!(later.parse(), Ok(parent), "a later version may say more");
+        assert_eq!(
+            later.parse(),
+            Ok(parent),
+            "a later version may have more fields"
+        );
     }
 
     #[test]

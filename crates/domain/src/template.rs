@@ -55,7 +55,7 @@ impl Template {
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let names = self
             .split_pieces()
-            .filter_map(|piece| Some(piece.blank?.variable));
+            .filter_map(|piece| Some(piece.variable?.name));
         // `${:-$}` spells a dollar sign that begins no variable.
         names.filter(|name| !name.is_empty())
     }
@@ -65,10 +65,10 @@ impl Template {
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<String, MissingVariable> {
         let mut filled = String::with_capacity(self.0.len());
-        for Piece { plain, blank } in self.split_pieces() {
+        for Piece { plain, variable } in self.split_pieces() {
             filled.push_str(plain);
-            if let Some(blank) = blank {
-                filled.push_str(&blank.resolve(&lookup)?);
+            if let Some(variable) = variable {
+                filled.push_str(&variable.resolve(&lookup)?);
             }
         }
         Ok(filled)
@@ -87,11 +87,11 @@ impl Template {
 /// A piece of a template's text, and the variable after it.
 struct Piece<'a> {
     plain: &'a str,
-    blank: Option<Variable<'a>>,
+    variable: Option<Variable<'a>>,
 }
 
 struct Variable<'a> {
-    variable: &'a str,
+    name: &'a str,
     default: Option<&'a str>,
 }
 
@@ -103,13 +103,13 @@ impl<'a> Piece<'a> {
             .and_then(|(plain, after)| Some((plain, after.split_once('}')?)));
         match found {
             Some((plain, (inside, after))) => {
-                let blank = Some(Variable::parse(inside));
-                (Self { plain, blank }, Some(after))
+                let variable = Some(Variable::parse(inside));
+                (Self { plain, variable }, Some(after))
             }
             None => (
                 Self {
                     plain: text,
-                    blank: None,
+                    variable: None,
                 },
                 None,
             ),
@@ -120,22 +120,22 @@ impl<'a> Piece<'a> {
 impl<'a> Variable<'a> {
     fn parse(inside: &'a str) -> Self {
         match inside.split_once(":-") {
-            Some((variable, default)) => Self {
-                variable,
+            Some((name, default)) => Self {
+                name,
                 default: Some(default),
             },
             None => Self {
-                variable: inside,
+                name: inside,
                 default: None,
             },
         }
     }
 
     fn resolve(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<String, MissingVariable> {
-        lookup(self.variable)
+        lookup(self.name)
             .or_else(|| self.default.map(str::to_owned))
             .ok_or_else(|| MissingVariable {
-                variable: self.variable.to_owned(),
+                variable: self.name.to_owned(),
             })
     }
 }

@@ -16,8 +16,7 @@ pub enum WriteClass {
 impl WriteClass {
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Destructive, Self::Unknown];
 
-    /// Reads MCP's hints. A tool that declares itself read-only is taken to read, and one that
-    /// declares itself destructive is taken to destroy.
+    /// Converts MCP's hints. Without hints the class is unknown.
     pub fn from_hints(read_only: Option<bool>, destructive: Option<bool>) -> Self {
         match (read_only, destructive) {
             (Some(true), _) => Self::Read,

@@ -340,7 +340,7 @@ fn reload_event(before: &Config, after: &Config, servers: &ServerChanges) -> Eve
         detail: (!changes.is_empty()).then(|| ShortText::truncate(&changes.join("; "))),
         ..Event::new(
             now(),
-            Action::ConfigurationInForce,
+            Action::ConfigurationLoaded,
             path.as_deref().unwrap_or("(none)"),
         )
     }

@@ -239,7 +239,7 @@ mod tests {
         }
         for address in addresses.split_whitespace() {
             let address: IpAddr = address.parse().unwrap();
-            let found = parsed.check(address).err().map(|refused| refused.kind);
+            let found = parsed.check(address).err().map(|denial| denial.kind);
             assert_eq!(found, expected, "{address} under `{rules}`");
         }
     }
@@ -393,12 +393,12 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_kind_of_the_address() {
-        let refused = AddressRules::default()
+    fn a_denial_names_the_kind_of_the_address() {
+        let denial = AddressRules::default()
             .check("169.254.169.254".parse().unwrap())
             .unwrap_err();
         assert_eq!(
-            refused.to_string(),
+            denial.to_string(),
             "169.254.169.254 is the address of a cloud's metadata service"
         );
         assert_eq!(

@@ -22,7 +22,7 @@ use kitbag_domain::{Caller, Capability, Decision, ServerName, Tenant};
 pub use address::{AddressDenial, AddressRules, Network, NetworkError};
 pub use pattern::{Pattern, PatternError};
 pub use rules::{CodeWrites, RuleText, Rules};
-use rules::{RuleRefusal, RuleSubject};
+use rules::{RuleDenial, RuleSubject};
 use spelling::Evasion;
 
 /// The default rules and each tenant's rules. Both must permit.
@@ -79,10 +79,10 @@ impl Policy {
         if let Some(reason) = self.unknown_tenant_reason(caller) {
             return Decision::Deny(reason);
         }
-        match self.refusal(caller, &RuleSubject::capability(capability)) {
+        match self.find_denial(caller, &RuleSubject::capability(capability)) {
             None => Decision::Allow,
-            Some((owner, refusal)) => {
-                Decision::Deny(explain_denial(caller, capability, owner, &refusal))
+            Some((owner, denial)) => {
+                Decision::Deny(explain_denial(caller, capability, owner, &denial))
             }
         }
     }
@@ -90,7 +90,7 @@ impl Policy {
     pub fn is_visible(&self, caller: &Caller, capability: &Capability) -> bool {
         self.unknown_tenant_reason(caller).is_none()
             && self
-                .refusal(caller, &RuleSubject::capability(capability))
+                .find_denial(caller, &RuleSubject::capability(capability))
                 .is_none()
     }
 
@@ -98,7 +98,9 @@ impl Policy {
     /// about each of its tools.
     pub fn is_server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
         self.unknown_tenant_reason(caller).is_none()
-            && self.refusal(caller, &RuleSubject::server(server)).is_none()
+            && self
+                .find_denial(caller, &RuleSubject::server(server))
+                .is_none()
     }
 
     /// Returns the rule for writing calls by this caller's programs: the stricter one, if both
@@ -116,16 +118,16 @@ impl Policy {
         std::iter::once(&self.default).chain(self.tenants.get(&caller.tenant))
     }
 
-    fn refusal(
+    fn find_denial(
         &self,
         caller: &Caller,
         subject: &RuleSubject<'_>,
-    ) -> Option<(RuleOwner, RuleRefusal<'_>)> {
-        if let Some(refusal) = self.default.find_refusal(subject) {
-            return Some((RuleOwner::Default, refusal));
+    ) -> Option<(RuleOwner, RuleDenial<'_>)> {
+        if let Some(denial) = self.default.find_denial(subject) {
+            return Some((RuleOwner::Default, denial));
         }
-        let refusal = self.tenants.get(&caller.tenant)?.find_refusal(subject)?;
-        Some((RuleOwner::Tenant, refusal))
+        let denial = self.tenants.get(&caller.tenant)?.find_denial(subject)?;
+        Some((RuleOwner::Tenant, denial))
     }
 }
 
@@ -141,7 +143,7 @@ fn explain_denial(
     caller: &Caller,
     capability: &Capability,
     owner: RuleOwner,
-    refusal: &RuleRefusal<'_>,
+    denial: &RuleDenial<'_>,
 ) -> String {
     let tenant = &caller.tenant;
     let kind = capability.kind.as_str();
@@ -150,20 +152,20 @@ fn explain_denial(
         RuleOwner::Default => "the rules for every tenant",
         RuleOwner::Tenant => "the rules of this tenant",
     };
-    let why = denial_reason(refusal);
+    let why = denial_reason(denial);
     format!("tenant `{tenant}` may not use the {kind} `{server}/{name}`: {whose} {why}")
 }
 
 /// Returns the end of a sentence that begins with the owner of the rule.
-fn denial_reason(refusal: &RuleRefusal<'_>) -> String {
-    match refusal {
-        RuleRefusal::Denied { pattern } => format!("deny `{pattern}`"),
-        RuleRefusal::NotAllowed { patterns } => format!("allow only {}", quote_list(patterns)),
-        RuleRefusal::Evasive(Evasion::DotSegments) => "permit no `.` or `..` segments".to_owned(),
-        RuleRefusal::Evasive(Evasion::RepeatedEncoding) => {
+fn denial_reason(denial: &RuleDenial<'_>) -> String {
+    match denial {
+        RuleDenial::Denied { pattern } => format!("deny `{pattern}`"),
+        RuleDenial::NotAllowed { patterns } => format!("allow only {}", quote_list(patterns)),
+        RuleDenial::Evasive(Evasion::DotSegments) => "permit no `.` or `..` segments".to_owned(),
+        RuleDenial::Evasive(Evasion::RepeatedEncoding) => {
             "permit no repeatedly encoded names".to_owned()
         }
-        RuleRefusal::Evasive(Evasion::TooLong) => "permit no names of that length".to_owned(),
+        RuleDenial::Evasive(Evasion::TooLong) => "permit no names of that length".to_owned(),
     }
 }
 

@@ -61,7 +61,7 @@ impl Rules {
 
     /// Returns the reason why these rules do not permit the subject, or `None` if they do. Deny
     /// lists come first.
-    pub(crate) fn find_refusal(&self, subject: &RuleSubject<'_>) -> Option<RuleRefusal<'_>> {
+    pub(crate) fn find_denial(&self, subject: &RuleSubject<'_>) -> Option<RuleDenial<'_>> {
         self.servers
             .find_denial(subject.server)
             .or_else(|| self.tools.find_denial(subject.path.as_deref()?))
@@ -153,7 +153,7 @@ fn is_request(name: &str) -> bool {
         && method.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-pub(crate) enum RuleRefusal<'a> {
+pub(crate) enum RuleDenial<'a> {
     Denied { pattern: &'a str },
     NotAllowed { patterns: Vec<&'a str> },
     Evasive(Evasion),
@@ -166,16 +166,16 @@ struct AllowDenyLists {
 }
 
 impl AllowDenyLists {
-    fn find_denial(&self, subject: &str) -> Option<RuleRefusal<'_>> {
+    fn find_denial(&self, subject: &str) -> Option<RuleDenial<'_>> {
         let hit = self.deny.iter().find(|pattern| pattern.matches(subject))?;
-        Some(RuleRefusal::Denied {
+        Some(RuleDenial::Denied {
             pattern: hit.as_str(),
         })
     }
 
     /// Compares the deny rules with every reading of a name. A name without usable readings is
     /// denied if there are rules about its server.
-    fn find_denied_reading(&self, subject: &RuleSubject<'_>) -> Option<RuleRefusal<'_>> {
+    fn find_denied_reading(&self, subject: &RuleSubject<'_>) -> Option<RuleDenial<'_>> {
         let mut rules = self.deny.iter().chain(&self.allow);
         rules.find(|pattern| pattern.may_match_server(subject.server))?;
         let readings = subject.readings()?;
@@ -183,17 +183,17 @@ impl AllowDenyLists {
             .deny
             .iter()
             .find(|pattern| subject.is_read_as(readings, pattern))
-            .map(|hit| RuleRefusal::Denied {
+            .map(|hit| RuleDenial::Denied {
                 pattern: hit.as_str(),
             });
-        hit.or_else(|| readings.evasion.map(RuleRefusal::Evasive))
+        hit.or_else(|| readings.evasion.map(RuleDenial::Evasive))
     }
 
-    fn find_missing_allowance(&self, allows: impl Fn(&Pattern) -> bool) -> Option<RuleRefusal<'_>> {
+    fn find_missing_allowance(&self, allows: impl Fn(&Pattern) -> bool) -> Option<RuleDenial<'_>> {
         if self.allow.is_empty() || self.allow.iter().any(allows) {
             return None;
         }
-        Some(RuleRefusal::NotAllowed {
+        Some(RuleDenial::NotAllowed {
             patterns: self.allow.iter().map(Pattern::as_str).collect(),
         })
     }
@@ -285,7 +285,7 @@ mod tests {
             let capability = Capability::tool(server.parse().unwrap(), name);
             assert!(
                 rules
-                    .find_refusal(&RuleSubject::capability(&capability))
+                    .find_denial(&RuleSubject::capability(&capability))
                     .is_some(),
                 "{server}/{name}"
             );

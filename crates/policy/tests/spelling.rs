@@ -36,15 +36,15 @@ fn is_permitted(policy: &Policy, kind: Kind, item: &str) -> bool {
 }
 
 #[track_caller]
-fn check(allow: &[&str], deny: &[&str], kind: Kind, permitted: &[&str], refused: &[&str]) {
+fn check(allow: &[&str], deny: &[&str], kind: Kind, permitted: &[&str], denied: &[&str]) {
     let policy = policy(allow, deny);
     for item in permitted {
         assert!(
             is_permitted(&policy, kind, item),
-            "{item} is refused under +{allow:?} -{deny:?}"
+            "{item} is denied under +{allow:?} -{deny:?}"
         );
     }
-    for item in refused {
+    for item in denied {
         assert!(
             !is_permitted(&policy, kind, item),
             "{item} passes +{allow:?} -{deny:?}"

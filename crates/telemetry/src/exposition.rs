@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn open_metrics_is_written_to_the_letter() {
+    fn open_metrics_pages_follow_the_specification() {
         let expected = r#"# TYPE calls counter
 # HELP calls How \"many\"\nso far
 calls_total{tool="a\\b\"c\nd"} 3
@@ -315,7 +315,7 @@ wait_seconds_count 3
     }
 
     #[test]
-    fn the_classic_format_knows_a_counter_by_its_whole_name() {
+    fn classic_counters_are_named_with_their_suffix() {
         let text = page(MetricsFormat::Classic);
         assert!(
             text.contains("# TYPE calls_total counter\n# HELP calls_total "),

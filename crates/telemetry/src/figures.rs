@@ -1,4 +1,4 @@
-//! Counters of tokens and calls, summed up since the gateway was started.
+//! Counters of tokens and calls since the gateway was started.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -18,7 +18,7 @@ const LONGEST_NAME: usize = 64;
 const OTHERS: &str = "(others)";
 /// Beyond this many templates, new ones are counted together: learned templates come and go.
 const MAX_TEMPLATES: usize = 500;
-/// Counts names that clients make up, of which there may be any number.
+/// The row for names that clients make up, of which there may be any number.
 pub const UNKNOWN: &str = "(unknown)";
 
 /// The upper ends of the latency buckets, in seconds.
@@ -204,13 +204,13 @@ impl UsageFigures {
                 .or_default()
                 .add(tool);
         }
-        let published = |((tenant, server, tool), figures)| ToolSeries {
+        let to_series = |((tenant, server, tool), figures)| ToolSeries {
             tenant,
             server,
             tool,
             figures,
         };
-        rows.into_iter().map(published).collect()
+        rows.into_iter().map(to_series).collect()
     }
 
     fn tool_entry(&mut self, tenant: &Tenant, name: &str) -> &mut ToolFigures {

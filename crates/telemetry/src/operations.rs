@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::figures::CallFigures;
 use kitbag_domain::Outcome;
 
-/// How an operation was carried out.
+/// The way an operation was performed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OperationPath {
     /// A program that the model wrote.

@@ -45,9 +45,9 @@ pub struct OtlpExporter {
 
 #[derive(Debug, thiserror::Error)]
 pub enum OtlpError {
-    #[error("could not build the HTTP client for the collector: {0}")]
+    #[error("failed to build the HTTP client for the collector: {0}")]
     Client(#[from] reqwest::Error),
-    #[error("could not build the exporter for the collector: {0}")]
+    #[error("failed to build the exporter for the collector: {0}")]
     Exporter(#[from] ExporterBuildError),
 }
 
@@ -150,7 +150,7 @@ impl OtlpExporter {
     pub fn shutdown(&self) {
         for ended in [self.traces.shutdown(), self.metrics.shutdown()] {
             if let Err(error) = ended {
-                tracing::debug!(%error, "could not send the last figures to the collector");
+                tracing::debug!(%error, "failed to send the last figures to the collector");
             }
         }
     }
@@ -324,7 +324,7 @@ struct RuntimeClient {
 impl RuntimeClient {
     fn new(collector: &Url) -> Result<Self, reqwest::Error> {
         Ok(Self {
-            // The origin leaves out a password in front of the host.
+            // The origin omits a user name and a password in the URL.
             collector: collector.origin().ascii_serialization(),
             client: reqwest::Client::builder().timeout(TIMEOUT).build()?,
             runtime: Handle::current(),

@@ -48,7 +48,7 @@ impl Message {
     }
 
     /// Like [`parse`](Self::parse), for a message that the gateway forwards: rejects one that is
-    /// nested too deep for the receiver's parser.
+    /// nested too deeply for the receiver's parser.
     pub fn parse_shallow(bytes: &[u8]) -> Result<Self, MalformedMessage> {
         let message = Self::parse(bytes)?;
         if !is_too_deep(bytes) {

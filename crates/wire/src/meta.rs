@@ -56,7 +56,7 @@ pub mod code {
     pub const HEADER_MISMATCH: i64 = -32020;
     pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
     pub const UNSUPPORTED_VERSION: i64 = -32022;
-    /// Legacy revisions answer this for an unknown resource; modern ones answer `INVALID_PARAMS`.
+    /// The legacy code for an unknown resource; modern revisions use `INVALID_PARAMS`.
     pub const LEGACY_RESOURCE_NOT_FOUND: i64 = -32002;
 }
 

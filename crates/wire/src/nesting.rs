@@ -1,4 +1,4 @@
-//! Checks in one pass over the bytes if JSON is nested too deep.
+//! Checks in one pass over the bytes whether JSON is nested too deeply.
 //!
 //! `params` and `result` stay text here, so the parser's own limit does not apply to them. Many
 //! parsers behind the gateway recurse for each bracket, and some overflow the stack of their

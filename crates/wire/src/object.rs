@@ -8,7 +8,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// JSON text that is known to be valid and is carried unchanged.
+/// JSON text that is known to be valid and is forwarded unchanged.
 pub type Raw = Box<RawValue>;
 
 /// Writes a value as raw JSON.
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_replaced_where_it_stood() {
+    fn a_member_is_replaced_in_place() {
         let mut object = object(r#"{"a":1,"b":2,"c":3}"#);
         object.put("b", "two");
         object.remove("a");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_member_written_twice_only_the_last_counts() {
+    fn of_repeated_members_only_the_last_counts() {
         let it = object(r#"{"name":"allowed","a":1,"name":"denied","b":2}"#);
         assert_eq!(it.read::<String>("name").as_deref(), Some("denied"));
         assert_eq!(it.to_raw().get(), r#"{"a":1,"name":"denied","b":2}"#);

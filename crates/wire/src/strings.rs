@@ -22,7 +22,7 @@ pub fn replace_strings(
     mut replace: impl FnMut(&JsonString<'_>) -> Option<String>,
 ) -> Cow<'_, str> {
     let mut replaced: Option<String> = None;
-    let (mut at, mut kept, mut depth) = (0, 0, 0_usize);
+    let (mut at, mut copied, mut depth) = (0, 0, 0_usize);
     let mut member = Cow::Borrowed("");
     while let Some(found) = json[at..].find('"') {
         let start = at + found;
@@ -43,13 +43,13 @@ pub fn replace_strings(
         };
         if let Some(new) = replace(&string) {
             let text = replaced.get_or_insert_default();
-            text.extend([&json[kept..start], &new]);
-            kept = end;
+            text.extend([&json[copied..start], &new]);
+            copied = end;
         }
         at = end;
     }
     match replaced {
-        Some(text) => Cow::Owned(text + &json[kept..]),
+        Some(text) => Cow::Owned(text + &json[copied..]),
         None => Cow::Borrowed(json),
     }
 }

@@ -59,8 +59,8 @@ impl ProtocolVersion {
         }
     }
 
-    /// Returns the version that a legacy server answers to the one a client proposed in
-    /// `initialize`.
+    /// Returns the version for the answer to `initialize`: the proposed one if it is a legacy
+    /// version, or else the latest legacy one.
     pub fn negotiate_legacy(proposed: &str) -> Self {
         Self::parse(proposed)
             .filter(|version| version.era() == Era::Legacy)

@@ -67,7 +67,7 @@ impl App {
     }
 }
 
-/// Serves a request. No client here reads the messages that a server sends during the request.
+/// Serves a request, and discards the messages for the client: here no client reads them.
 pub(crate) async fn discard_messages<T>(
     mut messages: mpsc::Receiver<OutgoingMessage>,
     serving: impl Future<Output = T>,

@@ -7,7 +7,7 @@ use kitbag_domain::{Capability, ExposedName, Timestamp};
 use kitbag_store::{AuditPage, AuditQuery, Error, Store};
 use serde::Serialize;
 
-use crate::catalog::tool_files::tool_files_server as catalog_server;
+use crate::catalog::tool_files::tool_files_server;
 use crate::index::mirror_namespace;
 use crate::index::priors::{MeasuredPriors, round_to_milliseconds};
 use crate::learning::priors::overdue::overdue_age;
@@ -31,8 +31,8 @@ pub struct PriorsRow {
 }
 
 impl PriorsRow {
-    /// True if this is the tool's name, with or without the prefix of Kitbag's own catalog.
-    pub fn is_called(&self, name: &str) -> bool {
+    /// True if this is the tool's name. For a tool from a tool file, the prefix is optional.
+    pub fn has_name(&self, name: &str) -> bool {
         let prefix = format!("{}__", CatalogSettings::SERVER);
         name == self.tool_name || name.strip_prefix(&prefix) == Some(&self.tool_name)
     }
@@ -54,10 +54,10 @@ pub async fn read_report(
 ) -> Result<PriorsReport, Error> {
     let namespace = mirror_namespace(config, store, now).await?;
     let measured = MeasuredPriors::load(store, &namespace).await?;
-    let kept = load_tracks(store, &namespace).await?;
-    let mut tools: Vec<PriorsRow> = kept
+    let tracks = load_tracks(store, &namespace).await?;
+    let mut tools: Vec<PriorsRow> = tracks
         .iter()
-        .map(|(tool, kept)| priors_row(config, &measured, tool, kept))
+        .map(|(tool, stored)| priors_row(config, &measured, tool, stored))
         .collect();
     tools.sort_by(|a, b| a.tool_name.cmp(&b.tool_name));
     let updated_at = store.priors_updated_at(&namespace).await?;
@@ -71,7 +71,7 @@ fn priors_row(
     config: &Config,
     measured: &MeasuredPriors,
     tool: &Capability,
-    kept: &StoredTrack,
+    stored: &StoredTrack,
 ) -> PriorsRow {
     let tool_name = client_name(tool);
     let declared = config.tools.get(&tool_name);
@@ -79,19 +79,19 @@ fn priors_row(
     PriorsRow {
         tool_name,
         success_rate: priors.success_rate,
-        calls: round_to_tenth(kept.track.calls()),
-        p50_latency_ms: kept.track.latency(0.5).map(round_to_milliseconds),
+        calls: round_to_tenth(stored.track.calls()),
+        p50_latency_ms: stored.track.latency(0.5).map(round_to_milliseconds),
         p95_latency_ms: priors.p95_latency_ms,
         p99_latency_ms: priors.p99_latency_ms,
         estimated_cost_usd: priors.cost_usd,
-        tokens: kept.track.tokens_per_answer().map(round_to_tenth),
-        last_updated_at: kept.updated_at.0 / 1_000,
+        tokens: stored.track.tokens_per_answer().map(round_to_tenth),
+        last_updated_at: stored.updated_at.0 / 1_000,
     }
 }
 
-/// Returns the name by which clients call the tool. Tools of Kitbag's own catalog have no prefix.
+/// Returns the name by which clients call the tool. Tools from tool files have no prefix.
 fn client_name(tool: &Capability) -> String {
-    match tool.server == catalog_server() {
+    match tool.server == tool_files_server() {
         true => tool.name.clone(),
         false => ExposedName::new(&tool.server, &tool.name).to_string(),
     }
@@ -103,14 +103,14 @@ fn round_to_tenth(number: f64) -> f64 {
 
 /// Returns the age of priors that are overdue. If they were never computed, the age counts from the
 /// first row of the audit.
-pub async fn stale_since(
+pub async fn overdue_priors_age(
     config: &Config,
     store: &Store,
     now: Timestamp,
 ) -> Result<Option<Duration>, Error> {
     let namespace = mirror_namespace(config, store, now).await?;
     let last = store.priors_updated_at(&namespace).await?;
-    let started_at = first_row(store).await?.unwrap_or(now);
+    let started_at = first_audit_time(store).await?.unwrap_or(now);
     Ok(overdue_age(
         config.priors.schedule.as_ref(),
         last,
@@ -119,7 +119,7 @@ pub async fn stale_since(
     ))
 }
 
-async fn first_row(store: &Store) -> Result<Option<Timestamp>, Error> {
+async fn first_audit_time(store: &Store) -> Result<Option<Timestamp>, Error> {
     let query = AuditQuery {
         page: AuditPage::WrittenAfter { id: 0 },
         ..AuditQuery::newest(1)

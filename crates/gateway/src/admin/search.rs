@@ -83,7 +83,7 @@ pub struct IndexVerdict {
     pub flaws: Vec<IndexFlaw>,
 }
 
-/// The command of this search.
+/// The route of this search in the audit.
 const VERB: &str = "kitbag search";
 
 /// The lowest acceptable rank of a tool for its own description.
@@ -98,7 +98,7 @@ pub(crate) async fn search_index(gateway: &Gateway, text: &str, options: &Option
         arguments: &json!({ "query": text }).to_string(),
         started,
     };
-    let person = QueryContext {
+    let context = QueryContext {
         gateway,
         caller: &caller,
         client: Some(&ShortText::truncate(VERB)),
@@ -106,7 +106,7 @@ pub(crate) async fn search_index(gateway: &Gateway, text: &str, options: &Option
         purpose: Purpose::Use,
     };
     query.record(
-        person,
+        context,
         &QueryOutcome::with_results(findings.candidates.len(), None),
     );
     SearchResult {
@@ -236,7 +236,7 @@ async fn is_found_by_description(
     document: &Document,
 ) -> bool {
     let description = document.entry.description.trim();
-    let own_words = if description.is_empty() {
+    let own_text = if description.is_empty() {
         document.name.as_str()
     } else {
         description
@@ -245,10 +245,10 @@ async fn is_found_by_description(
         top_k: DESCRIPTION_TOP_K,
         ..Options::default()
     };
-    let intent = gateway.services.index.embed_query(own_words).await;
+    let query = gateway.services.index.embed_query(own_text).await;
     // Tools with identical texts cannot be distinguished; any of them counts.
     snapshot
-        .match_query(&intent, &options)
+        .match_query(&query, &options)
         .rank(&options, |it| !it.is_unapproved())
         .candidates
         .iter()

@@ -14,7 +14,8 @@ use crate::call::resolve::{CallTarget, Executor};
 use crate::turn::Turn;
 use crate::turn::run::CodeRun;
 
-/// Permits calls that no program makes, that only read, or that the rules or the user allow.
+/// Permits a call that is not made by a program, that only reads, or that the rules or the user
+/// allow.
 pub(crate) async fn require_consent(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
     let Some(run) = &turn.run else { return Ok(()) };
     if write_class(turn, target) == WriteClass::Read {

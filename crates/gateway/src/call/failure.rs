@@ -26,7 +26,7 @@ pub enum Failure {
     UnknownMethod { method: String },
     #[error("{reason}")]
     BadParams { reason: String },
-    #[error("`{tool}` was not called, its arguments do not fit:\n{misfit}")]
+    #[error("`{tool}` was not called because its arguments are invalid:\n{misfit}")]
     Arguments { tool: String, misfit: Misfit },
     #[error("the prompt `{prompt}` needs the argument{} {}", if missing.len() == 1 { "" } else { "s" }, quote_names(missing))]
     MissingArguments {
@@ -93,7 +93,9 @@ pub enum Failure {
         "{own} sessions of this caller are open and in use; end one with DELETE before starting another"
     )]
     TooManySessions { own: usize },
-    #[error("this caller's open requests are too many or too large; wait for some to end")]
+    #[error(
+        "this caller has too many open requests, or too much data in them; wait for some to end"
+    )]
     TooManyRequests,
     #[error(
         "the response was dropped because {megabytes} MB of earlier responses are unread; read those first, \
@@ -107,7 +109,7 @@ pub enum Failure {
     #[error(
         "`{server}` asks the user to open a web page, and the client has not declared that it can show one"
     )]
-    CannotVisit { server: ServerName },
+    CannotOpenUrl { server: ServerName },
     /// An error with which a client answered a server's question.
     #[error("{}", error.message)]
     ClientRefused { error: kitbag_wire::ErrorObject },
@@ -144,7 +146,7 @@ impl Failure {
             Self::Cancelled => Outcome::Cancelled,
             Self::Upstream(CallError::Refused { .. })
             | Self::ClientRefused { .. }
-            | Self::CannotVisit { .. }
+            | Self::CannotOpenUrl { .. }
             | Self::TooManyRounds { .. } => Outcome::Refused,
             Self::Upstream(CallError::TimedOut { .. } | CallError::Unresponsive { .. }) => {
                 Outcome::TimedOut

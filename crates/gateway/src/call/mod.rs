@@ -8,8 +8,7 @@
 //! - `pipeline`: resolve, decide, validate, dispatch, observe
 //! - `resolve`, `policy_check`, `unapproved`, `consent`: the target of a name, and whether the
 //!   caller may use it
-//! - `bridge`, `conversation`, `parking`, `tasks`: carry a call between clients and servers of
-//!   either era
+//! - `bridge`, `conversation`, `parking`, `tasks`: calls between clients and servers of either era
 //! - `tool_file_call`: calls of tools from tool files
 //! - `record`, `observe`: the audit row, and the events for the learner
 //! - [`failure`], `reply`: why a request failed, and the only code that gives errors a wire format

@@ -185,19 +185,19 @@ mod tests {
     async fn calls_parked_with_an_ended_key_are_dropped() {
         let parking = Parking::default();
         let key = |id: &str| KeyId(id.to_owned());
-        let purpose = |id: &str| TicketUse {
+        let ticket_use = |id: &str| TicketUse {
             caller: Caller::user("acme".parse().unwrap(), key(id)),
             digest: [0; 32],
         };
-        let ended = parking.park(purpose("ended"), ParkedCall::CallAgain);
-        let living = parking.park(purpose("living"), ParkedCall::CallAgain);
+        let ended = parking.park(ticket_use("ended"), ParkedCall::CallAgain);
+        let living = parking.park(ticket_use("living"), ParkedCall::CallAgain);
         assert_eq!(parking.caller_keys().len(), 2);
         parking.drop_calls_of_keys(&[key("ended")]);
-        assert!(parking.claim(&ended, &purpose("ended")).is_err());
-        assert!(parking.claim(&living, &purpose("living")).is_ok());
+        assert!(parking.claim(&ended, &ticket_use("ended")).is_err());
+        assert!(parking.claim(&living, &ticket_use("living")).is_ok());
     }
 
-    fn purpose(tenant: &str) -> TicketUse {
+    fn ticket_use(tenant: &str) -> TicketUse {
         TicketUse {
             caller: Caller {
                 tenant: tenant.parse().unwrap(),
@@ -210,26 +210,30 @@ mod tests {
     #[tokio::test]
     async fn a_caller_who_parks_too_many_calls_loses_its_own() {
         let parking = Parking::default();
-        let high = parking.park(purpose("high"), ParkedCall::CallAgain);
+        let high = parking.park(ticket_use("high"), ParkedCall::CallAgain);
         let low: Vec<_> = (0..MAX_PARKED + 100)
-            .map(|_| parking.park(purpose("low"), ParkedCall::CallAgain))
+            .map(|_| parking.park(ticket_use("low"), ParkedCall::CallAgain))
             .collect();
-        assert!(parking.claim(&low[0], &purpose("low")).is_err());
-        assert!(parking.claim(low.last().unwrap(), &purpose("low")).is_ok());
-        assert!(parking.claim(&high, &purpose("high")).is_ok());
+        assert!(parking.claim(&low[0], &ticket_use("low")).is_err());
+        assert!(
+            parking
+                .claim(low.last().unwrap(), &ticket_use("low"))
+                .is_ok()
+        );
+        assert!(parking.claim(&high, &ticket_use("high")).is_ok());
     }
 
     #[tokio::test]
     async fn many_callers_together_do_not_evict_another() {
         let parking = Parking::default();
-        let high = parking.park(purpose("high"), ParkedCall::CallAgain);
+        let high = parking.park(ticket_use("high"), ParkedCall::CallAgain);
         for number in 0..2 * MAX_PARKED {
             parking.park(
-                purpose(&format!("low{}", number % 20)),
+                ticket_use(&format!("low{}", number % 20)),
                 ParkedCall::CallAgain,
             );
         }
         assert_eq!(lock(&parking.entries).len(), MAX_PARKED);
-        assert!(parking.claim(&high, &purpose("high")).is_ok());
+        assert!(parking.claim(&high, &ticket_use("high")).is_ok());
     }
 }

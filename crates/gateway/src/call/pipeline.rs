@@ -82,9 +82,11 @@ fn check_policy(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
         Executor::Api(_) => policy_check::authorize(turn, &target.capability, || {
             unknown_path(turn, &target.capability)
         }),
-        Executor::ToolFile(declared) => policy_check::authorize(turn, &target.capability, || {
-            resolve::unknown_tool(turn, declared.tool.file.name.as_str())
-        }),
+        Executor::ToolFile(file_target) => {
+            policy_check::authorize(turn, &target.capability, || {
+                resolve::unknown_tool(turn, file_target.tool.file.name.as_str())
+            })
+        }
     }
 }
 
@@ -219,9 +221,9 @@ async fn dispatch_call(
             target.outbound.approval = unapproved::approval_for(turn, capability);
             overrides::add_fixed_arguments(turn, capability, target);
             trace.put_into(&mut target.outbound.params);
-            let carried = bridge::carry_call(turn, target).await;
+            let bridged = bridge::bridge_call(turn, target).await;
             let result =
-                carried.map_err(|it| unapproved::explain_failure(turn, target, capability, it))?;
+                bridged.map_err(|it| unapproved::explain_failure(turn, target, capability, it))?;
             reject_deep_nesting(target, result)
         }
         Executor::Api(target) => {

@@ -55,7 +55,7 @@ impl CallRecord {
             return;
         }
         let gateway = &turn.gateway;
-        let kept = gateway.audit_settings.arguments;
+        let recording = gateway.audit_settings.arguments;
         self.observation = Some(Observation {
             at: now(),
             caller: turn.caller().clone(),
@@ -67,7 +67,7 @@ impl CallRecord {
                 price: configured_price(turn, &capability),
             },
             arguments: arguments
-                .and_then(|it| to_recorded_arguments(kept, &gateway.services.store, it)),
+                .and_then(|it| to_recorded_arguments(recording, &gateway.services.store, it)),
             capability: capability.into_shortened(),
             outcome: Outcome::Unfinished,
             latency: self.started.elapsed(),

@@ -84,9 +84,9 @@ fn caller_to_evict(results: &VecDeque<Remainder>) -> Option<Caller> {
 /// Removes the oldest matching result, and returns its size.
 fn evict_oldest(
     results: &mut VecDeque<Remainder>,
-    counts: impl Fn(&Remainder) -> bool,
+    is_match: impl Fn(&Remainder) -> bool,
 ) -> Option<usize> {
-    let oldest = results.iter().position(counts)?;
+    let oldest = results.iter().position(is_match)?;
     results.remove(oldest).map(|gone| gone.bytes())
 }
 
@@ -94,15 +94,15 @@ fn evict_oldest(
 fn evict_until_below(
     results: &mut VecDeque<Remainder>,
     most: usize,
-    counts: impl Fn(&Remainder) -> bool,
+    is_match: impl Fn(&Remainder) -> bool,
 ) {
     let mut bytes: usize = results
         .iter()
-        .filter(|it| counts(it))
+        .filter(|it| is_match(it))
         .map(Remainder::bytes)
         .sum();
     while bytes > most
-        && let Some(gone) = evict_oldest(results, &counts)
+        && let Some(gone) = evict_oldest(results, &is_match)
     {
         bytes -= gone;
     }
@@ -121,40 +121,40 @@ mod tests {
 
     #[test]
     fn a_result_is_found_only_by_its_caller() {
-        let kept = Remainders::default();
-        let id = kept.insert(&caller("acme"), Pages::new("the rest"));
+        let remainders = Remainders::default();
+        let id = remainders.insert(&caller("acme"), Pages::new("the rest"));
         assert_eq!(
-            kept.find(&caller("acme"), &id).unwrap().full_text(),
+            remainders.find(&caller("acme"), &id).unwrap().full_text(),
             "the rest"
         );
-        assert_eq!(kept.find(&caller("globex"), &id), None);
-        assert_eq!(kept.find(&caller("acme"), "nothing"), None);
+        assert_eq!(remainders.find(&caller("globex"), &id), None);
+        assert_eq!(remainders.find(&caller("acme"), "nothing"), None);
     }
 
     #[test]
     fn one_caller_cannot_crowd_out_another() {
-        let kept = Remainders::default();
-        let small = kept.insert(&caller("acme"), Pages::new("small"));
+        let remainders = Remainders::default();
+        let small = remainders.insert(&caller("acme"), Pages::new("small"));
         let large = Pages::new(&"x".repeat(MOST_BYTES_EACH / 2));
         let ids: Vec<_> = (0..4)
-            .map(|_| kept.insert(&caller("globex"), large.clone()))
+            .map(|_| remainders.insert(&caller("globex"), large.clone()))
             .collect();
-        let found = |id: &String| kept.find(&caller("globex"), id).is_some();
+        let found = |id: &String| remainders.find(&caller("globex"), id).is_some();
         assert_eq!(
             ids.iter().map(found).collect::<Vec<_>>(),
             [false, false, true, true]
         );
-        assert!(kept.find(&caller("acme"), &small).is_some());
+        assert!(remainders.find(&caller("acme"), &small).is_some());
     }
 
     #[test]
     fn many_callers_together_do_not_evict_a_small_one() {
-        let kept = Remainders::default();
-        let small = kept.insert(&caller("acme"), Pages::new("small"));
+        let remainders = Remainders::default();
+        let small = remainders.insert(&caller("acme"), Pages::new("small"));
         let large = Pages::new(&"x".repeat(MOST_BYTES_EACH - 1));
         for number in 0..MOST_BYTES / MOST_BYTES_EACH + 2 {
-            kept.insert(&caller(&format!("globex{number}")), large.clone());
+            remainders.insert(&caller(&format!("globex{number}")), large.clone());
         }
-        assert!(kept.find(&caller("acme"), &small).is_some());
+        assert!(remainders.find(&caller("acme"), &small).is_some());
     }
 }

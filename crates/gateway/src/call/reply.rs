@@ -14,7 +14,7 @@ use kitbag_wire::{
 };
 use serde_json::json;
 
-use crate::call::bridge::for_era;
+use crate::call::bridge::format_for_era;
 use crate::call::failure::Failure;
 use crate::front::in_flight::OutgoingMessage;
 use crate::turn::Turn;
@@ -38,11 +38,11 @@ pub(crate) async fn send_response(
             let failure = Failure::TooMuchUnread {
                 megabytes: unread.bytes >> 20,
             };
-            let refusal = failure_response(id, method, client.era, &failure);
+            let error = failure_response(id, method, client.era, &failure);
             turn.gateway
                 .services
                 .in_flight
-                .reserve_unconditionally(&client.caller, refusal.into())
+                .reserve_unconditionally(&client.caller, error.into())
         }
     }
 }
@@ -141,7 +141,7 @@ pub(crate) fn to_error_object(failure: &Failure, era: Era) -> ErrorObject {
             ErrorObject::new(code::UNSUPPORTED_VERSION, message)
                 .with_data(&json!({ "supported": supported, "requested": requested }))
         }
-        Failure::CannotVisit { .. } => ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
+        Failure::CannotOpenUrl { .. } => ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
             .with_data(&json!({ "requiredCapabilities": { "elicitation": { "url": {} } } })),
         Failure::HeaderMismatch { .. } => ErrorObject::new(code::HEADER_MISMATCH, message),
     }
@@ -208,7 +208,7 @@ pub(crate) fn to_tool_result(failure: &Failure, era: Era) -> Raw {
         }
         other => other.to_string(),
     };
-    for_era(
+    format_for_era(
         era,
         raw(
             &json!({ "content": [{ "type": "text", "text": strip_invisible(&text) }], "isError": true }),

@@ -329,9 +329,9 @@ pub(crate) fn visible_providers(turn: &Turn) -> Vec<String> {
     visible.map(ToString::to_string).collect()
 }
 
-/// Some servers ignore the case of member names, and of duplicates read the last. The server must
-/// read the same members by which the gateway decided, so other spellings of those members are
-/// rejected.
+/// Some servers ignore the case of member names, and use the last of several duplicates. The server
+/// must read the same members on which the gateway based its decision, so other spellings of those
+/// members are rejected.
 fn reject_lookalikes(params: &RawObject) -> Result<(), Failure> {
     const DECIDING: [&str; 5] = ["name", "uri", "ref", "taskId", "arguments"];
     match params

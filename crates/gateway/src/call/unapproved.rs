@@ -48,14 +48,14 @@ pub(crate) fn approval_for(turn: &Turn, capability: &Capability) -> Option<Appro
     let judged = turn.catalog.listing(&capability.server).cloned();
     let (gateway, capability) = (turn.gateway.clone(), capability.clone());
     let list = capability.kind;
-    let of = move |listing: &Arc<Listing>| {
+    let accepts = move |listing: &Arc<Listing>| {
         let is_judged = judged.as_ref().is_some_and(|it| Arc::ptr_eq(it, listing));
         is_judged || unapproved_reason(&gateway.lock, &capability, listing).is_none()
     };
     Some(Approval {
         list,
         longest: lock.recheck_after,
-        accepts: Arc::new(of),
+        accepts: Arc::new(accepts),
     })
 }
 
@@ -133,14 +133,14 @@ fn failure_if_visible(turn: &Turn, exposed: &str, capability: &Capability) -> Op
 /// True for an unapproved entry of a list that a server has just returned. If the catalog considers
 /// it approved, the server has changed it since, and is listed again.
 pub(crate) fn is_unapproved_entry(turn: &Turn, capability: &Capability, entry: &Raw) -> bool {
-    let is_held = !is_approved_entry(turn, capability, entry);
-    if is_held
+    let is_unapproved = !is_approved_entry(turn, capability, entry);
+    if is_unapproved
         && turn.catalog.unapproved.reason(capability).is_none()
         && let Some(server) = turn.gateway.upstreams.get(&capability.server)
     {
         server.mark_lists_doubtful();
     }
-    is_held
+    is_unapproved
 }
 
 fn is_approved_entry(turn: &Turn, capability: &Capability, entry: &Raw) -> bool {

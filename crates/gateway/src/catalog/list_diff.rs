@@ -1,5 +1,4 @@
-//! Finds the entries of a list in the previous list. Two lists of a server usually
-//! differ little.
+//! Finds the entries of a list in the previous list. Two lists of a server usually differ little.
 
 use std::collections::HashMap;
 

@@ -19,10 +19,9 @@ use crate::state::host::GatewayHost;
 
 /// A process keeps a core busy while it starts, or waits for a download.
 const PROCESSES_AT_ONCE: usize = 8;
-/// Each has up to five open connections, and many systems allow a process a thousand.
+/// Each has up to five open connections, and many systems allow a thousand per process.
 const ADDRESSES_AT_ONCE: usize = 64;
-/// Most servers answer within this time; even with sixteen that hang, the others get their turn
-/// after seconds.
+/// Most servers answer within this time. Even if sixteen hang, the others wait only seconds.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Permits for listing servers concurrently.
@@ -179,8 +178,8 @@ pub(crate) fn log_listing_failure(server: &Server, listed: Result<Arc<Listing>, 
     }
 }
 
-/// Stores the approved definitions' texts, also on a machine where nobody approved them, so that a
-/// later change can be shown as a diff.
+/// Stores the texts of the approved definitions, even if they were approved on another machine, so
+/// that a later change can be shown as a diff.
 async fn store_approved_definitions(gateway: &Gateway, server: &ServerName, listing: &Listing) {
     let ServerLock::Locked(locked) = gateway.lock.server_lock(server) else {
         return;
@@ -199,8 +198,8 @@ async fn store_approved_definitions(gateway: &Gateway, server: &ServerName, list
 }
 
 async fn store_listing(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
-    let (mut kept, name) = (listing.clone(), server.name());
-    if !kept.unmasked.is_empty() {
+    let (mut trimmed, name) = (listing.clone(), server.name());
+    if !trimmed.unmasked.is_empty() {
         // The hash of a text that contains a secret helps to guess the secret, so only hashes that
         // are in the lock file anyway are stored.
         let offer = drift::listed_offer(listing).definitions();
@@ -213,10 +212,10 @@ async fn store_listing(gateway: &Gateway, server: &Server, listing: &Arc<Listing
                 ServerLock::Unlocked | ServerLock::Unreadable => false,
             }
         };
-        Arc::make_mut(&mut kept).unmasked.retain(is_needed);
+        Arc::make_mut(&mut trimmed).unmasked.retain(is_needed);
     }
     // Serializing a long listing takes a while, and other requests must not wait for it.
-    let written = tokio::task::spawn_blocking(move || serde_json::to_string(&*kept));
+    let written = tokio::task::spawn_blocking(move || serde_json::to_string(&*trimmed));
     let Ok(Ok(body)) = written.await else {
         return tracing::warn!(server = %name, "failed to serialize the listing for the next start");
     };

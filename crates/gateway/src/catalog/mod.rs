@@ -58,7 +58,7 @@ pub struct Catalog {
     pub(crate) unapproved_tools: Vec<Arc<CatalogEntry>>,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
-    /// The entry for clients of each tool that a server lists.
+    /// For each tool that a server lists, the entry that clients get, if any.
     listed: HashMap<ServerName, Vec<Option<Arc<CatalogEntry>>>>,
     /// Built on the first `run_intent` request.
     automatic: OnceLock<AutomaticIntents>,
@@ -201,8 +201,8 @@ impl Catalog {
     /// Returns the entry that was built from this tool file.
     fn file_entry(&self, tool: &Arc<FileTool>) -> Option<&Arc<CatalogEntry>> {
         let at = *self.tools_by_name.get(tool.file.name.as_str())?;
-        let made_of = self.tools[at].tool_file.as_ref()?;
-        Arc::ptr_eq(made_of, tool).then(|| &self.tools[at])
+        let source = self.tools[at].tool_file.as_ref()?;
+        Arc::ptr_eq(source, tool).then(|| &self.tools[at])
     }
 
     /// Returns for each tool of this listing the entry that was built from the same definition.
@@ -223,8 +223,8 @@ impl Catalog {
             .collect()
     }
 
-    /// Records what is withheld from callers. These entries get the remaining names, so that they
-    /// cannot take the name of an approved capability.
+    /// Records unapproved tools and prompts. They get the remaining names, so that they cannot take
+    /// the name of an approved capability.
     fn add_unapproved(
         &mut self,
         server: &ServerName,

@@ -1,5 +1,5 @@
-//! The operator's overrides of servers' tools: other descriptions and names, hidden tools, and
-//! arguments that no client chooses.
+//! The operator's overrides of servers' tools: changed descriptions and names, hidden tools, and
+//! fixed or hidden arguments.
 //!
 //! Policy, audit and the server itself use the server's own names.
 

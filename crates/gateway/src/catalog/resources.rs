@@ -306,7 +306,7 @@ mod tests {
                 .join(" or "),
             Route::Nowhere => "nobody".to_owned(),
         };
-        assert_eq!(found, expected, "{uri} for who sees {sees}");
+        assert_eq!(found, expected, "{uri} for a caller who sees {sees}");
     }
 
     const TWO: &str = "

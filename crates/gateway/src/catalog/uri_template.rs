@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 /// Each part of a template costs a pass over the URI, and each server may have ten thousand
-/// templates. URIs that programs accept are shorter.
+/// templates. Programs accept only shorter URIs.
 const LONGEST: usize = 8 << 10;
 const MOST_PARTS: usize = 64;
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uri_fits_the_template_it_was_made_from() {
+    fn a_uri_matches_the_template_it_was_built_from() {
         check(
             "test://template/{id}/data",
             "test://template/123/data",

@@ -34,7 +34,7 @@ pub(super) async fn get_audit(
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return reject_caller(&refused),
+        Err(rejection) => return reject_caller(&rejection),
     };
     let query = match parse_query(&parameters) {
         Ok(query) => narrow_to_caller(query, &caller),
@@ -106,7 +106,7 @@ fn parse_limit(text: &str) -> Result<u32, &'static str> {
 }
 
 fn parse_cursor(text: &str) -> Result<AuditPage, &'static str> {
-    older_than(text).ok_or("expected `next` of an earlier page")
+    older_than(text).ok_or("expected the value of `next` from an earlier page")
 }
 
 fn older_than(cursor: &str) -> Option<AuditPage> {

@@ -51,17 +51,16 @@ pub(super) async fn admit_reader(
             access_log::set_caller(&caller, open);
             Ok(caller)
         }
-        Err(refused) => {
-            refused
-                .key_rejection()
-                .into_iter()
-                .for_each(|why| gateway.services.meter.record_key_rejection(why));
+        Err(rejection) => {
+            if let Some(why) = rejection.key_rejection() {
+                gateway.services.meter.record_key_rejection(why);
+            }
             gateway.services.key_rejections.record_key_rejection(
                 &gateway.services.audit,
-                &refused,
+                &rejection,
                 access_log::request_origin(peer, headers),
             );
-            Err(refused)
+            Err(rejection)
         }
     }
 }

@@ -53,8 +53,8 @@ pub(super) fn rejection_reason(serve: &Serve, headers: &HeaderMap) -> Option<Str
     None
 }
 
-/// False for a request whose absolute target, as in requests to proxies, and whose `Host` header
-/// name different hosts.
+/// False if a request has an absolute target, as in requests to proxies, and its `Host` header
+/// names a different host.
 pub(super) fn has_one_host(target: &Uri, headers: &HeaderMap) -> bool {
     let Some(authority) = target.authority() else {
         return true;
@@ -65,8 +65,7 @@ pub(super) fn has_one_host(target: &Uri, headers: &HeaderMap) -> bool {
 }
 
 /// Returns the declared type of a body, if that is not JSON. Without a preflight request, a web
-/// page can send any address a body declared as plain text or as a form, but not one declared as
-/// JSON.
+/// page can send a plain-text or form body to any address, but not a JSON body.
 pub(super) fn non_json_type(headers: &HeaderMap) -> Option<&str> {
     headers
         .get_all(CONTENT_TYPE)

@@ -1,6 +1,6 @@
-//! Reads and rewrites the reference of `completion/complete`. The policy must decide about the same
-//! reference that the server reads, so the gateway writes the reference again, with only the
-//! members that the policy decided about.
+//! Reads and rewrites the reference of `completion/complete`. The policy must check the same
+//! reference that the server reads, so the gateway rewrites the reference with only the members
+//! that the policy checked.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
 //! Tracks all connections to the HTTP endpoint, limits their number, and chooses which to close for
 //! a new one.
 //!
-//! A connection costs a client nothing and the gateway a file, so there is a limit on them, in
-//! total and per address. At the limit, the gateway closes the connection whose request it has
-//! waited for longest: a client that wants an answer sends its request at once.
+//! A connection costs a client nothing and the gateway a file descriptor, so their number is
+//! limited, in total and per address. At the limit, the gateway closes the connection whose request
+//! it has waited for longest: a client that wants an answer sends its request at once.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -51,7 +51,7 @@ pub(super) struct ConnectionGuard {
     connections: Arc<Connections>,
     number: u64,
     state: Arc<ConnectionState>,
-    /// Cancelled when the connection must close in favor of a newer one.
+    /// Cancelled when the connection must close in favour of a newer one.
     pub(super) ended: CancellationToken,
 }
 

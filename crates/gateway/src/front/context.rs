@@ -34,7 +34,7 @@ pub(super) async fn post_context(
     let origin = access_log::request_origin(peer, request.headers());
     let posted = match read_json_post(&gateway, peer, request).await {
         Ok(posted) => posted,
-        Err(refused) => return refused,
+        Err(response) => return response,
     };
     let by = QueryContext {
         gateway: &gateway,

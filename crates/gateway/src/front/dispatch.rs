@@ -96,25 +96,17 @@ async fn answer_common(turn: &Turn, method: &str, params: RawObject) -> Result<R
         method::COMPLETE => run_pipeline(turn, McpCall::for_completion(params)?).await,
         method::READ_RESOURCE => {
             let result = match surface::remainder_resource::read_remainder(turn, &params) {
-                Some(kept) => kept?,
+                Some(remainder) => remainder?,
                 None => run_pipeline(turn, McpCall::for_resource(params)?).await?,
             };
-            Ok(if turn.client.era == Era::Modern {
-                add_cache_hints(result)
-            } else {
-                result
-            })
+            Ok(add_cache_hints(turn.client.era, result))
         }
         method::LIST_SKILLS => lists::answer_list(turn, ListMethod::Skills, params).await,
         method::GET_SKILL => {
             let uri: String = required_string(&params, "uri")?;
             let result =
                 mark_uris_in_answer(run_pipeline(turn, McpCall::for_skill(params)?).await?, &uri);
-            Ok(if turn.client.era == Era::Modern {
-                add_cache_hints(result)
-            } else {
-                result
-            })
+            Ok(add_cache_hints(turn.client.era, result))
         }
         method::READ_DIRECTORY => {
             let uri: String = required_string(&params, "uri")?;

@@ -21,7 +21,7 @@ pub(super) async fn get_feedback(
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return reject_caller(&refused),
+        Err(rejection) => return reject_caller(&rejection),
     };
     if !caller.sees_all_tenants() {
         return error_response(

@@ -18,7 +18,7 @@ use crate::catalog::tool_files::FileToolExecutor;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::state::gateway::Gateway;
 
-/// With the introduction, and where the estimate is too low, 120 tokens.
+/// The introduction, and an estimate that is too low, may raise the total to 120 tokens.
 const GUIDE_TOKENS: usize = 90;
 /// For the cheapest surface.
 const NAMES_TOKENS: usize = 30;
@@ -158,19 +158,20 @@ fn tools_row(provider: &str, tools: &[&CatalogEntry]) -> GuideRow {
 /// to the server's name, uses their descriptions.
 fn describe_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
     let names = tools.iter().map(|it| it.capability.name.as_str());
-    let things =
-        summarize_tool_names(names, provider).filter(|things| adds_to_name(things, provider));
-    if tools.len() <= FEW_TOOLS || things.is_none() {
+    let name_summary =
+        summarize_tool_names(names, provider).filter(|it| adds_to_name(it, provider));
+    if tools.len() <= FEW_TOOLS || name_summary.is_none() {
         let described = tools.iter().filter_map(|tool| {
             let definition = RawObject::open(&tool.definition).ok()?;
             let text: String = definition.read("description")?;
             Some((tool.capability.name.as_str(), text))
         });
         let described: BTreeMap<&str, String> = described.collect();
-        let deeds = summarize_descriptions(described.values().map(String::as_str), provider);
-        return deeds.or(things);
+        let description_summary =
+            summarize_descriptions(described.values().map(String::as_str), provider);
+        return description_summary.or(name_summary);
     }
-    things
+    name_summary
 }
 
 /// At most this many tools are described by their descriptions.

@@ -120,7 +120,7 @@ async fn serve_mcp(
 ) -> HttpResponse {
     let caller = match auth::admit_user(&gateway, peer, request.headers()).await {
         Ok(caller) => caller,
-        Err(refused) => return reject_caller(&refused),
+        Err(rejection) => return reject_caller(&rejection),
     };
     let catalog = gateway.catalog();
     if let McpEndpoint::Server(server) = &endpoint

@@ -23,7 +23,7 @@ struct LoadLimits {
     all: usize,
     /// An answer up to this length is always delivered; otherwise not even the error could be.
     small: usize,
-    /// How long an answer waits until it fits the limits.
+    /// How long an answer may wait for room within the limits.
     timeout: Duration,
 }
 
@@ -106,7 +106,7 @@ impl From<Message> for OutgoingMessage {
 }
 
 impl OutgoingMessage {
-    /// Returns the message's memory; only the parts that can be long are counted.
+    /// Returns the message's length in memory; only the parts that can be long are counted.
     pub(crate) fn message_length(&self) -> usize {
         message_length(&self.message)
     }
@@ -143,9 +143,9 @@ impl InFlightLoad {
         }
     }
 
-    /// Counts an answer as soon as it fits the limits, which for a client that reads is soon. For a
-    /// client that does not read, answers wait only up to the limit's size again, and only for a
-    /// short time.
+    /// Counts an answer once there is room for it within the limits. A client that reads soon makes
+    /// room. For a client that does not read, the answers that wait have a limit as well, and wait
+    /// only for a short time.
     pub(crate) async fn reserve_when_free(
         &self,
         caller: &Caller,
@@ -267,7 +267,7 @@ pub(crate) struct TooMuchUnread {
     message: Message,
 }
 
-/// The part of a message that can be long.
+/// Returns the length of the parts of a message that can be long.
 fn message_length(message: &Message) -> usize {
     let raw = match message {
         Message::Request(request) => request.params.as_ref(),

@@ -37,7 +37,7 @@ pub(super) async fn read_json_post(
         Err(Rejection::Foreign { reason }) => {
             return Err(error_response(StatusCode::FORBIDDEN, &reason));
         }
-        Err(refused) => return Err(reject_caller(&refused)),
+        Err(rejection) => return Err(reject_caller(&rejection)),
     };
     if let Some(reason) = gateway.policy.unknown_tenant_reason(&caller) {
         return Err(error_response(StatusCode::FORBIDDEN, &reason));

@@ -93,7 +93,7 @@ fn serve_connection(
             ended = connection => if let Err(error) = ended {
                 tracing::debug!(%peer, %error, "a connection failed");
             },
-            () = ended.cancelled() => tracing::debug!(%peer, "closed a connection in favor of a newer one"),
+            () = ended.cancelled() => tracing::debug!(%peer, "closed a connection in favour of a newer one"),
         }
     });
 }

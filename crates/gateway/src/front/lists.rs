@@ -74,11 +74,7 @@ pub(super) async fn answer_list(
             text: result.get(),
         });
     }
-    Ok(if turn.client.era == Era::Modern {
-        add_cache_hints(result)
-    } else {
-        result
-    })
+    Ok(add_cache_hints(turn.client.era, result))
 }
 
 fn merged_page(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Failure> {
@@ -204,7 +200,10 @@ fn filter_server_list(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw,
 }
 
 /// Adds the cache hints required in modern results, if the server gave none.
-pub(super) fn add_cache_hints(result: Raw) -> Raw {
+pub(super) fn add_cache_hints(era: Era, result: Raw) -> Raw {
+    if era == Era::Legacy {
+        return result;
+    }
     let result = mark_complete(result);
     let Ok(mut object) = RawObject::open(&result) else {
         return result;

@@ -19,20 +19,20 @@ pub(super) async fn get_ready(State(gateway): State<Arc<Gateway>>) -> HttpRespon
         .readiness
         .can_write(&gateway.services.store)
         .await;
-    let wanting = describe_missing([
+    let missing = describe_missing([
         (store, "the store cannot be written"),
         (
             gateway.services.index.has_begun(),
             "the index is not loaded yet",
         ),
     ]);
-    match wanting {
+    match missing {
         None => format!("ready\n{}", degraded_line(&gateway)).into_response(),
         Some(text) => (StatusCode::SERVICE_UNAVAILABLE, text).into_response(),
     }
 }
 
-/// A condition that an operator should check, but that keeps no client from its tools.
+/// Returns a line about a problem that the operator should check, although clients can work.
 fn degraded_line(gateway: &Gateway) -> String {
     let (last, created) = gateway.services.index.priors_age();
     let overdue = overdue_age(gateway.priors.schedule.as_ref(), last, created, now());
@@ -44,7 +44,7 @@ fn degraded_line(gateway: &Gateway) -> String {
 fn describe_missing(checks: [(bool, &str); 2]) -> Option<String> {
     let reasons: Vec<_> = checks
         .into_iter()
-        .filter(|(is_well, _)| !is_well)
+        .filter(|(is_ok, _)| !is_ok)
         .map(|(_, why)| why)
         .collect();
     (!reasons.is_empty()).then(|| format!("not ready: {}\n", reasons.join("; ")))

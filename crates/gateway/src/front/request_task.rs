@@ -1,8 +1,8 @@
-//! The work for one request, performed in the connection's task while that waits for it.
+//! The work for one request, performed in the connection's task while the connection waits for it.
 //!
 //! Most requests are answered with one message. A task for each would cost a thread switch, so the
-//! work becomes a task only when it outlives the wait, because its answer became a stream or the
-//! client is gone.
+//! work becomes a task only if it continues afterwards: because its answer became a stream, or the
+//! client disconnected.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -31,27 +31,28 @@ const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The interval of keep-alive events on a silent stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// How long the rest of a long answer is kept for a client whose connection broke.
+/// How long the rest of a long answer stays available to a client whose connection broke.
 const RESUME_WINDOW: Duration = Duration::from_secs(60);
 
-/// Responds to a modern client. Dropping the stream, and with it `gone`, cancels the request.
+/// Responds to a modern client. Dropping the stream drops `cancel_on_drop`, which cancels the
+/// request.
 pub(super) async fn respond_modern(
     work: RequestTask,
     mut messages: mpsc::Receiver<OutgoingMessage>,
-    gone: DropGuard,
+    cancel_on_drop: DropGuard,
 ) -> HttpResponse {
     let Some(first) = work.first_message(&mut messages).await else {
         return StatusCode::NO_CONTENT.into_response();
     };
     if let Message::Response(response) = &first.message {
-        gone.disarm();
+        cancel_on_drop.disarm();
         return single_message(reply::http_status(Era::Modern, response), first);
     }
     // A message's bytes count for the caller until the next message is polled.
-    let state = (Some(first), messages, gone, None);
+    let state = (Some(first), messages, cancel_on_drop, None);
     event_stream(futures::stream::unfold(
         state,
-        |(first, mut messages, gone, _out)| async move {
+        |(first, mut messages, cancel_on_drop, _out)| async move {
             let OutgoingMessage {
                 message,
                 reservation,
@@ -61,7 +62,7 @@ pub(super) async fn respond_modern(
             };
             Some((
                 Bytes::from(sse::encode_event(&message)),
-                (None, messages, gone, reservation),
+                (None, messages, cancel_on_drop, reservation),
             ))
         },
     ))
@@ -82,14 +83,14 @@ pub(super) async fn respond_legacy(
     }
     let (stream, mailbox) = session.streams.open_stream();
     mailbox.put(first);
-    let (sink, kept_by) = (mailbox.clone(), session.clone());
+    let (sink, owner) = (mailbox.clone(), session.clone());
     tokio::spawn(async move {
         while let Some(message) = messages.recv().await {
             sink.put(message);
         }
         sink.close();
         tokio::time::sleep(RESUME_WINDOW).await;
-        kept_by.streams.drop_if_long(stream);
+        owner.streams.drop_if_long(stream);
     });
     resume_stream(session, mailbox, stream, 0)
 }
@@ -170,18 +171,18 @@ pub(super) fn reject_request(id: Option<RequestId>, era: Era, failure: &Failure)
     )
 }
 
-pub(super) fn reject_caller(refused: &Rejection) -> HttpResponse {
-    let status = match refused {
+pub(super) fn reject_caller(rejection: &Rejection) -> HttpResponse {
+    let status = match rejection {
         Rejection::TooManyRequests => {
             return reject_request(None, Era::Legacy, &Failure::TooManyRequests);
         }
         Rejection::Foreign { .. } | Rejection::OperatorKey => {
-            return (StatusCode::FORBIDDEN, format!("{refused}\n")).into_response();
+            return (StatusCode::FORBIDDEN, format!("{rejection}\n")).into_response();
         }
         Rejection::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     };
-    let mut response = (status, format!("{refused}\n")).into_response();
+    let mut response = (status, format!("{rejection}\n")).into_response();
     response
         .headers_mut()
         .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

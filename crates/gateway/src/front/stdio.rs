@@ -33,8 +33,8 @@ use crate::turn::view::McpEndpoint;
 use crate::turn::{BACKLOG, BackChannel, Turn};
 use kitbag_domain::sync::lock;
 
-/// Serves until the client closes its side, which cancels open requests. If `ended` comes first,
-/// open requests are finished, and nothing more is read.
+/// Serves until the client closes its side, which cancels open requests. If `ended` is cancelled
+/// first, open requests are finished, and nothing more is read.
 pub async fn serve(
     host: Arc<GatewayHost>,
     endpoint: McpEndpoint,
@@ -92,7 +92,7 @@ impl StdioConnection {
         }
     }
 
-    /// Reads messages until the client closes its side or `ended` comes.
+    /// Reads messages until the client closes its side or `ended` is cancelled.
     async fn read_all(
         self: &Arc<Self>,
         input: &mut (impl AsyncBufRead + Unpin),
@@ -181,8 +181,8 @@ impl StdioConnection {
         } = match self.read_request(&request) {
             Ok(read) => read,
             Err((era, failure)) => {
-                let refusal = reply::failure_response(Some(request.id), &method, era, &failure);
-                return Message::from(refusal).into();
+                let response = reply::failure_response(Some(request.id), &method, era, &failure);
+                return Message::from(response).into();
             }
         };
         let turn = Turn {

@@ -110,7 +110,7 @@ impl AdmittedRequest {
         let (surfaces, name) = (&self.gateway.surfaces, client.name.as_deref());
         let view = self.endpoint.resolve_view(surfaces, &self.caller, name);
         let cancelled = CancellationToken::new();
-        let gone = cancelled.clone().drop_guard();
+        let cancel_on_drop = cancelled.clone().drop_guard();
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let (in_flight, caller) = (self.gateway.services.in_flight.clone(), self.caller.clone());
         let back = BackChannel::new(outbox.clone(), in_flight, caller, None);
@@ -136,7 +136,7 @@ impl AdmittedRequest {
                 .send(reply::send_response(&turn, &method, response).await)
                 .await;
         });
-        response::respond_modern(work, messages, gone).await
+        response::respond_modern(work, messages, cancel_on_drop).await
     }
 
     async fn handle_legacy(

@@ -20,7 +20,7 @@ use crate::turn::view::View;
 /// The most resources that one client may watch. The gateway and the server store each of them as
 /// long as the client listens.
 const MAX_WATCHED: usize = 1_000;
-/// The most bytes of a watched URI; programs accept no longer URIs.
+/// The most bytes of a watched URI. Programs do not accept longer ones.
 const MAX_URI_BYTES: usize = 2_048;
 
 pub(super) async fn subscribe(

@@ -27,7 +27,7 @@ pub(super) async fn list_tasks(turn: &Turn) -> Result<Raw, Failure> {
                     .filter_map(|task| visible_task(turn, &server, task)),
             ),
             // One failing server must not hide the tasks of the others.
-            Err(failure) => tracing::warn!(%server, %failure, "failed to list its tasks"),
+            Err(failure) => tracing::warn!(%server, %failure, "failed to list tasks"),
         }
     }
     Ok(RawObject::new().with("tasks", &tasks).to_raw())

@@ -21,7 +21,7 @@ pub(super) async fn get_tokens(
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return reject_caller(&refused),
+        Err(rejection) => return reject_caller(&rejection),
     };
     let figures = gateway.visible_figures(&gateway.catalog(), &caller);
     uncached_json(StatusCode::OK, &usage_json(&figures))

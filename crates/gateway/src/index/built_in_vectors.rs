@@ -72,14 +72,14 @@ fn the_embedded_vectors_match_the_embedded_texts_and_model() {
         format!("write them again: {WRITE}=1 cargo test -p kitbag-gateway --lib built_in_vectors");
     assert_eq!(precomputed::count(), texts.len(), "{how}");
     for (number, text) in texts.iter().enumerate() {
-        let kept =
+        let stored =
             precomputed::vector(text).unwrap_or_else(|| panic!("`{text}` has no vector; {how}"));
         // Each takes milliseconds; a changed model shows in every one.
         if number % 10 == 0 {
-            let made = encoder.embed(text);
+            let computed = encoder.embed(text);
             let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-            let cosine =
-                product(&kept, &made) / (product(&kept, &kept) * product(&made, &made)).sqrt();
+            let cosine = product(&stored, &computed)
+                / (product(&stored, &stored) * product(&computed, &computed)).sqrt();
             assert!(
                 cosine > 0.999,
                 "`{text}` has another vector ({cosine}); {how}"

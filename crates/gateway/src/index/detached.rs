@@ -42,11 +42,11 @@ impl DetachedIndex {
     /// Returns the best candidates for a query, best first.
     pub async fn find(
         &self,
-        intent: &str,
+        query: &str,
         options: &Options,
     ) -> Result<Vec<Candidate>, EmbedderError> {
-        let intent = EmbeddedQuery::embed_uncached(intent, &self.embedder).await?;
-        let found = retrieve(&self.index, intent.as_intent(), options, |_| true);
+        let query = EmbeddedQuery::embed_uncached(query, &self.embedder).await?;
+        let found = retrieve(&self.index, query.as_query(), options, |_| true);
         Ok(found.candidates)
     }
 }

@@ -54,7 +54,7 @@ impl Snapshot {
         allowed: impl Fn(&IndexSubject) -> bool,
     ) -> Vec<TextHash> {
         let documents = self.index.documents();
-        let text = query.as_intent().text;
+        let text = query.as_query().text;
         let nearest = nearest_by_words(&self.index, text, |at| {
             options.admits(&documents[at].entry) && allowed(&self.subjects[at])
         });

@@ -34,13 +34,13 @@ impl CapabilityIndex {
             }
             progress(total - missing.len(), total);
             let due = self.take_batch(&mut computed);
-            let turn = missing.next_batch(&self.requested_texts);
+            let batch = missing.next_batch(&self.requested_texts);
             // The previous portion is stored and published while this batch is computed.
-            let (next, taken_in) = tokio::join!(
-                self.vectors.embed_texts(&turn),
+            let (next, published) = tokio::join!(
+                self.vectors.embed_texts(&batch),
                 self.store_and_publish(due, sources, &mut served)
             );
-            taken_in?;
+            published?;
             match next {
                 Ok(next) => computed.extend(next),
                 Err(error) => break Err(error),

@@ -45,11 +45,11 @@ impl CapabilityIndex {
             None => self.correct_spelling(&self.snapshot().index, text).await,
             Some(_) => None,
         };
-        let intent = self.embed_query(corrected.as_deref().unwrap_or(text)).await;
+        let query = self.embed_query(corrected.as_deref().unwrap_or(text)).await;
         EmbeddedQuery {
             language,
             corrected,
-            ..intent
+            ..query
         }
     }
 
@@ -143,7 +143,7 @@ impl EmbeddedQuery {
         self.vectors.as_ref().map(|it| it.whole.clone())
     }
 
-    pub fn as_intent(&self) -> Query<'_> {
+    pub fn as_query(&self) -> Query<'_> {
         let vectors = self.vectors.as_deref();
         Query {
             text: &self.text,

@@ -104,8 +104,9 @@ struct WordIndex {
     /// The run over the audit that computed the priors.
     priors_run: Option<Timestamp>,
     /// `Ok` if the stored vectors could be loaded.
-    recalled: Result<(), EmbedderError>,
-    word_index: Option<Arc<Snapshot>>,
+    loaded: Result<(), EmbedderError>,
+    /// `None` when the gateway is closing.
+    snapshot: Option<Arc<Snapshot>>,
 }
 
 impl CapabilityIndex {
@@ -181,8 +182,8 @@ impl CapabilityIndex {
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
-        let word_index = self.publish_words(contents).await;
-        if let Err(error) = self.mirror_words(&word_index, contents).await {
+        let word_index = self.publish_word_index(contents).await;
+        if let Err(error) = self.mirror_word_index(&word_index, contents).await {
             tracing::warn!(%error, "failed to write the mirror of the index");
         }
         self.embed_rest(word_index, overtaken, progress).await
@@ -190,11 +191,11 @@ impl CapabilityIndex {
 
     /// Loads the priors from the last run over the audit into the index and its mirror.
     pub(crate) async fn update_priors(&self, contents: &IndexContents<'_>) -> Result<(), Error> {
-        let word_index = self.publish_words(contents).await;
-        self.mirror_words(&word_index, contents).await
+        let word_index = self.publish_word_index(contents).await;
+        self.mirror_word_index(&word_index, contents).await
     }
 
-    async fn mirror_words(
+    async fn mirror_word_index(
         &self,
         word_index: &WordIndex,
         contents: &IndexContents<'_>,
@@ -245,13 +246,13 @@ impl CapabilityIndex {
         &self,
         contents: &IndexContents<'_>,
     ) -> Result<(), EmbedderError> {
-        let word_index = self.publish_words(contents).await;
+        let word_index = self.publish_word_index(contents).await;
         self.embed_rest(word_index, || false, |_, _| {}).await
     }
 
     /// Makes a catalog searchable by keywords and by the available vectors. Unchanged parts of the
     /// previous snapshot are reused.
-    async fn publish_words(&self, contents: &IndexContents<'_>) -> WordIndex {
+    async fn publish_word_index(&self, contents: &IndexContents<'_>) -> WordIndex {
         self.reload_measured().await;
         let before = self.snapshot();
         let subjects = contents.subjects();
@@ -259,15 +260,15 @@ impl CapabilityIndex {
         let sources = self
             .collect_sources(contents, &subjects, &before, &positions)
             .await;
-        let recalled = self.vectors.load_from_store(&sources).await;
-        let word_index = self
+        let loaded = self.vectors.load_from_store(&sources).await;
+        let snapshot = self
             .publish_snapshot(&sources, subjects, &before, &positions)
             .await;
         WordIndex {
             sources,
             priors_run: self.measured.load().counted_at,
-            recalled,
-            word_index,
+            loaded,
+            snapshot,
         }
     }
 
@@ -279,12 +280,12 @@ impl CapabilityIndex {
     ) -> Result<(), EmbedderError> {
         let WordIndex {
             sources,
-            recalled,
-            word_index,
+            loaded,
+            snapshot,
             ..
         } = word_index;
-        recalled?;
-        self.embed_missing(&sources, word_index, overtaken, progress)
+        loaded?;
+        self.embed_missing(&sources, snapshot, overtaken, progress)
             .await
     }
 

@@ -46,7 +46,7 @@ impl MeasuredPriors {
         let tracks = load_tracks(store, namespace).await?.into_iter();
         Ok(Self {
             tools: tracks
-                .map(|(tool, kept)| (tool, MeasuredTool::from_track(&kept)))
+                .map(|(tool, stored)| (tool, MeasuredTool::from_track(&stored)))
                 .collect(),
             counted_at: run.map(|run| run.counted_at),
         })
@@ -86,11 +86,11 @@ impl MeasuredPriors {
 }
 
 impl MeasuredTool {
-    fn from_track(kept: &StoredTrack) -> Self {
+    fn from_track(stored: &StoredTrack) -> Self {
         Self {
-            priors: track_priors(&kept.track, kept.updated_at),
-            tokens_per_answer: kept.track.tokens_per_answer(),
-            usd_per_call: kept.track.usd_per_call(),
+            priors: track_priors(&stored.track, stored.updated_at),
+            tokens_per_answer: stored.track.tokens_per_answer(),
+            usd_per_call: stored.track.usd_per_call(),
         }
     }
 

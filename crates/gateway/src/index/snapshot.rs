@@ -44,7 +44,7 @@ impl Snapshot {
     ) -> SnapshotMatches<'a> {
         SnapshotMatches {
             snapshot: self,
-            matches: QueryMatches::new(&self.index, query.as_intent(), options.weights),
+            matches: QueryMatches::new(&self.index, query.as_query(), options.weights),
         }
     }
 

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::priors::Priors;
 use crate::catalog;
 
-/// A tool ready to be indexed: the document, still without its vector, and the text of the vector.
+/// A tool ready to be indexed: the document, still without its vector, and the text to embed.
 #[derive(Debug, Clone)]
 pub struct IndexSource {
     pub(crate) document: Document,
@@ -65,7 +65,7 @@ pub struct ToolSource {
     /// As declared; derived if empty.
     pub tags: Vec<String>,
     pub scopes: Vec<String>,
-    /// The provider by default.
+    /// The server by default.
     pub group: Option<String>,
     pub write_class: Option<WriteClass>,
 }
@@ -220,7 +220,7 @@ impl ToolSource {
         let Self {
             exposed: _,
             name,
-            server: provider,
+            server,
             description,
             schema,
             tags,
@@ -230,7 +230,7 @@ impl ToolSource {
         } = self;
         let whole = json!([
             name,
-            provider,
+            server,
             description,
             schema,
             tags,

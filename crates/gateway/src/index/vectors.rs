@@ -166,19 +166,19 @@ impl ToolVectors {
         mirror: &Mirror,
     ) -> Result<u64, kitbag_store::Error> {
         let used: HashSet<TextHash> = lock(&self.in_memory).keys().copied().collect();
-        let kept = self.store.vector_count(model).await?;
-        if !has_many_unused(kept, &used) {
+        let stored = self.store.vector_count(model).await?;
+        if !has_many_unused(stored, &used) {
             return Ok(0);
         }
         let elsewhere = mirror.texts_elsewhere().await?;
         let needed: HashSet<TextHash> = used.union(&elsewhere).copied().collect();
-        if !has_many_unused(kept, &needed) {
+        if !has_many_unused(stored, &needed) {
             return Ok(0);
         }
         self.store.retain_vectors(model, &needed).await
     }
 }
 
-fn has_many_unused(kept: u64, needed: &HashSet<TextHash>) -> bool {
-    kept > 2 * needed.len() as u64 + SPARE_VECTORS
+fn has_many_unused(stored: u64, needed: &HashSet<TextHash>) -> bool {
+    stored > 2 * needed.len() as u64 + SPARE_VECTORS
 }

@@ -69,11 +69,11 @@ impl ClientLists {
 
     pub(crate) fn list_for(&self, holder: &ListHolder) -> (Vec<String>, VecDeque<String>) {
         let mut by_holder = lock(&self.by_holder);
-        let Some(context) = by_holder.get_mut(holder) else {
+        let Some(list) = by_holder.get_mut(holder) else {
             return Default::default();
         };
-        context.seen = Instant::now();
-        (context.groups.clone(), context.recent.clone())
+        list.seen = Instant::now();
+        (list.groups.clone(), list.recent.clone())
     }
 
     /// Changes the state; true if the list has changed.
@@ -89,11 +89,11 @@ impl ClientLists {
             let dropped = entry_to_evict(entries).cloned();
             dropped.map(|holder| by_holder.remove(&holder));
         }
-        let context = by_holder
+        let list = by_holder
             .entry(holder.clone())
             .or_insert_with(|| ClientList::new(caller));
-        context.seen = Instant::now();
-        change(context)
+        list.seen = Instant::now();
+        change(list)
     }
 }
 

@@ -58,12 +58,13 @@ struct UnansweredIntent {
 
 /// Another gateway over the same store may learn templates; they are reloaded after this time.
 const LEARNED_CACHE_TIME: Duration = Duration::from_secs(10);
-/// A later program is unrelated to the intent.
+/// After this time, a program counts as unrelated to the intent.
 const UNANSWERED_LIFETIME: Duration = Duration::from_secs(600);
 /// An intent that waits for the user, or for a slow server, does not delay identical ones for
 /// longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// Clients whose last intent is stored. At this number expired intents are dropped, or else all.
+/// Clients whose last intent is stored. At this number, expired intents are dropped; if that is not
+/// enough, all are.
 const MAX_UNANSWERED: usize = 1_000;
 
 impl Default for Intents {

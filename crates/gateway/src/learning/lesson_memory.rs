@@ -15,7 +15,7 @@ use crate::state::clock::now;
 /// dropped, and loaded again on its next use.
 const MOST_SCOPES: usize = 32;
 
-/// Lessons whose vectors are computed again before they are written: a second of work.
+/// Lessons whose vectors are recomputed before they are written: a second of work.
 const RECOMPUTE_BATCH: usize = 64;
 
 /// The tenants whose lessons count together.
@@ -107,8 +107,8 @@ impl LearnedMemory {
         Ok(forgotten)
     }
 
-    /// Computes the vectors of lessons again that another model had computed. Lessons without text
-    /// wait for their model to come back, until they expire.
+    /// Recomputes the vectors of lessons that another model computed. Lessons without text are
+    /// unused until their model is configured again, or they expire.
     pub(super) async fn recompute_stale(&self) -> Result<usize, Error> {
         let Some(model) = self.model().await else {
             return Ok(0);

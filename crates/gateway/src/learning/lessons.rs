@@ -1,4 +1,4 @@
-//! The effective lessons of a tenant: an immutable snapshot. New lessons make another one.
+//! The effective lessons of a tenant: an immutable snapshot. New lessons produce a new snapshot.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,7 +12,7 @@ use kitbag_relevance::learning::favourites::Favourites;
 /// Lessons of one tenant in the store, some ten megabytes. Above that, a tenth of them is deleted
 /// at once, so that this is rare.
 const MOST_LESSONS: usize = 20_000;
-const KEPT_LESSONS: usize = MOST_LESSONS / 10 * 9;
+const LESSONS_AFTER_PRUNING: usize = MOST_LESSONS / 10 * 9;
 #[derive(Debug, Default)]
 pub(crate) struct LearnedLessons {
     pub(crate) experience: Experience,
@@ -22,7 +22,7 @@ pub(crate) struct LearnedLessons {
     /// The ids of redundant lessons.
     spare: Vec<i64>,
     /// The last time that a request used it.
-    wanted: AtomicI64,
+    used_at: AtomicI64,
 }
 
 impl LearnedLessons {
@@ -44,7 +44,7 @@ impl LearnedLessons {
             favourites,
             ids,
             spare,
-            wanted: AtomicI64::default(),
+            used_at: AtomicI64::default(),
         }
     }
 
@@ -58,12 +58,12 @@ impl LearnedLessons {
         if self.ids.len() <= MOST_LESSONS {
             return Vec::new();
         }
-        let beyond = self.ids.len() - KEPT_LESSONS;
+        let excess = self.ids.len() - LESSONS_AFTER_PRUNING;
         let spare: HashSet<i64> = self.spare.iter().copied().collect();
         let spare_first = self.ids.iter().filter(|id| spare.contains(id));
         let then_oldest = self.ids.iter().filter(|id| !spare.contains(id));
         let surplus = spare_first.chain(then_oldest).copied();
-        surplus.take(beyond).collect()
+        surplus.take(excess).collect()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -72,11 +72,11 @@ impl LearnedLessons {
 
     /// Records that a request used it.
     pub(super) fn mark_used(&self, now: Timestamp) {
-        self.wanted.store(now.0, Ordering::Relaxed);
+        self.used_at.store(now.0, Ordering::Relaxed);
     }
 
     pub(super) fn last_used(&self) -> i64 {
-        self.wanted.load(Ordering::Relaxed)
+        self.used_at.load(Ordering::Relaxed)
     }
 }
 

@@ -3,8 +3,7 @@
 //! A request only reports events. A background task links the events, writes lessons to the store,
 //! and swaps in the new snapshot; searches and lists read it.
 //!
-//! Requests only send events to this module; it reads the audit and writes the store, and never
-//! calls a server.
+//! Reads the audit and writes the store; never calls a server.
 //!
 //! # Layout
 //! - [`priors`], [`priors_schedule`]: success, latency and cost of each tool, computed from the
@@ -113,15 +112,18 @@ impl Learner {
         self.memory.load_new().await;
     }
 
-    /// Computes the vectors of lessons again that another model had computed.
+    /// Recomputes the vectors of lessons that another model computed.
     pub(crate) async fn recompute_stale_lessons(&self) {
         match self.memory.recompute_stale().await {
             Ok(0) => {}
             Ok(lessons) => {
-                tracing::info!(lessons, "computed lessons' vectors with the current model");
+                tracing::info!(
+                    lessons,
+                    "recomputed the vectors of lessons with the current model"
+                );
             }
             Err(error) => {
-                tracing::warn!(%error, "failed to compute the vectors of another model's lessons");
+                tracing::warn!(%error, "failed to recompute the vectors of lessons");
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::state::clock::now;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
 
-/// The interval of checks whether a run is due: schedules have a resolution of minutes.
+/// How often to check whether a run is due. Schedules have a resolution of minutes.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// The time after which a failed run is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(600);

@@ -20,7 +20,7 @@ use kitbag_relevance::learning::event::{CallArguments, UseEvent, UseKind};
 const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_BATCH: usize = 1_000;
 /// Texts of arguments that are embedded per batch during a flood. Each takes some milliseconds of a
-/// core, so a flood of calls costs at most one in a hundred.
+/// core, so a flood of calls costs at most one per cent of it.
 const EMBEDDINGS_IN_FLOOD: usize = 1;
 const EMBEDDINGS_PER_BATCH: usize = 8;
 /// More events than agents produce during one batch.
@@ -31,7 +31,7 @@ const MAX_LESSONS_PER_BATCH: usize = 64;
 /// Calls whose arguments are stored, so that repeated calls are learned once.
 const MOST_KNOWN_CALLS: usize = 10_000;
 
-/// Requests that all earlier events are written, and receives the completion.
+/// A request to write all earlier events. The sender reports when they are written.
 pub(super) type FlushRequest = oneshot::Sender<()>;
 
 pub(super) struct LessonWriter {

@@ -73,7 +73,7 @@ pub(crate) async fn trim_tools(
         foreign = foreign_needs(&tools, &update);
     }
     let is_kept = conversations.update(caller, conversation, |memory| {
-        choose_kept(memory, &tools, limits, (&own, &foreign))
+        choose_tools_to_keep(memory, &tools, limits, (&own, &foreign))
     });
     let turn = ModelTurn::new(caller, conversation, &tools, &update, &is_kept);
     let mut trimmed = rewrite_request(request, &tools, &is_kept);
@@ -96,9 +96,9 @@ impl<'r> RelevantTools<'r> {
     }
 }
 
-/// Decides for each tool whether it stays. Unapproved tools never do. A request that would lose all
-/// its tools keeps them if its vendor would reject it without.
-fn choose_kept(
+/// Decides for each tool whether the request keeps it. Unapproved tools are always removed. A
+/// request that would lose all its tools keeps them if its vendor would otherwise reject it.
+fn choose_tools_to_keep(
     memory: &mut ConversationMemory,
     tools: &RequestTools<'_>,
     limits: ToolLimits,

@@ -36,7 +36,7 @@ impl ModelTurn {
         let used = update
             .calls
             .iter()
-            .filter_map(|name| tools.own_name_of(name));
+            .filter_map(|name| tools.own_name_for(name));
         Self {
             caller: caller.clone(),
             conversation,

@@ -20,7 +20,7 @@ pub(crate) struct ModelVendors {
 pub(crate) enum VendorError {
     #[error("this path is outside the vendor's base URL")]
     OutsidePath,
-    #[error("the vendor's configured key is invalid: {0}")]
+    #[error("the vendor's configured key is unavailable: {0}")]
     NoKey(#[from] MissingVariable),
     #[error(
         "the vendor's configured key has characters that HTTP does not allow; store it again with \
@@ -103,7 +103,7 @@ impl ModelVendors {
     }
 }
 
-/// No path of a vendor is percent-encoded more often than this.
+/// No path of a vendor has more layers of percent-encoding.
 const MAX_ENCODINGS: usize = 4;
 
 /// False for a path with a parent segment, however the vendor reads it: servers may decode a path

@@ -22,27 +22,24 @@ pub(super) fn own_needs<'r>(
     let calls = tools.dialogue().calls.iter().rev();
     ToolNeeds {
         demanded: demanded
-            .filter_map(|name| tools.own_name_of(name))
+            .filter_map(|name| tools.own_name_for(name))
             .collect(),
         always_on: tools
             .all_own()
             .filter(|name| AlwaysOnTool::from_name(name).is_some())
             .collect(),
-        used: calls.filter_map(|name| tools.own_name_of(name)).collect(),
+        used: calls.filter_map(|name| tools.own_name_for(name)).collect(),
         pinned: tools
             .all_own()
-            .filter(|name| is_pinned(gateway, catalog, name))
+            .filter(|name| {
+                catalog
+                    .tool(name)
+                    .is_some_and(|entry| gateway.is_pinned(entry))
+            })
             .collect(),
         relevant: None,
         mentioned: mentioned_tools(&Mentions::new(tools.spellings()), update),
     }
-}
-
-fn is_pinned(gateway: &Gateway, catalog: &Catalog, name: &str) -> bool {
-    let mut pins = gateway.surfaces.pinned.iter();
-    catalog
-        .tool(name)
-        .is_some_and(|entry| pins.any(|pin| pin.matches_capability(&entry.capability)))
 }
 
 /// Returns the needs of foreign tools. They are not in the index, so shared words rank them.

@@ -21,8 +21,8 @@ const MAX_RELEVANT: usize = MAX_TOP_K / 2;
 /// usually hold the task; the material is in between.
 const MAX_END_BYTES: usize = 500;
 
-/// From this probability that a tool is right, a text is clear. It is higher than for a search,
-/// because a changed list invalidates the vendor's cache.
+/// The least probability of a correct tool at which a text is clear. It is higher than for a
+/// search, because a changed list invalidates the vendor's cache.
 const CLEAR_PROBABILITY: f32 = 0.3;
 
 pub(super) struct RelevantTools<'r> {

@@ -15,7 +15,7 @@ use crate::surface::tools::AlwaysOnTool;
 
 pub(crate) struct RequestTools<'r> {
     pub(super) request: &'r ModelRequest<'r>,
-    sides: Vec<ToolSide<'r>>,
+    classes: Vec<ToolClass<'r>>,
     /// Kitbag's names by the client's names.
     by_written: HashMap<&'r str, &'r str>,
     own: HashSet<&'r str>,
@@ -24,7 +24,7 @@ pub(crate) struct RequestTools<'r> {
 
 /// The class of a tool.
 #[derive(Debug, Clone, Copy)]
-enum ToolSide<'r> {
+enum ToolClass<'r> {
     /// Kitbag's tool, by Kitbag's name.
     Own(&'r str),
     /// Kitbag's tool that waits for approval. No model gets it.
@@ -52,20 +52,20 @@ impl<'r> RequestTools<'r> {
         caller: &Caller,
         request: &'r ModelRequest<'r>,
     ) -> Self {
-        let mut sorted = Self {
+        let mut tools = Self {
             request,
-            sides: Vec::with_capacity(request.tools.len()),
+            classes: Vec::with_capacity(request.tools.len()),
             by_written: HashMap::new(),
             own: HashSet::new(),
             foreign: HashSet::new(),
         };
         for tool in &request.tools {
             let is_unapproved = |name: &str| is_unapproved(gateway, catalog, caller, name);
-            sorted.add_tool(tool, is_unapproved, |name| {
+            tools.add_tool(tool, is_unapproved, |name| {
                 is_own_tool(gateway, catalog, caller, name)
             });
         }
-        sorted
+        tools
     }
 
     fn add_tool(
@@ -78,22 +78,22 @@ impl<'r> RequestTools<'r> {
         if function
             .is_some_and(|written| strip_client_prefix(written, NAME, is_unapproved).is_some())
         {
-            self.sides.push(ToolSide::Unapproved);
+            self.classes.push(ToolClass::Unapproved);
             return;
         }
         let Some(written) = tool.function.as_deref().filter(|_| !tool.is_deferred) else {
-            self.sides.push(ToolSide::Fixed);
+            self.classes.push(ToolClass::Fixed);
             return;
         };
         match strip_client_prefix(written, NAME, is_own_tool) {
             Some(own) => {
                 self.by_written.insert(written, own);
                 self.own.insert(own);
-                self.sides.push(ToolSide::Own(own));
+                self.classes.push(ToolClass::Own(own));
             }
             None => {
                 self.foreign.insert(written);
-                self.sides.push(ToolSide::Foreign(written));
+                self.classes.push(ToolClass::Foreign(written));
             }
         }
     }
@@ -110,20 +110,20 @@ impl<'r> RequestTools<'r> {
         self.foreign.len()
     }
 
-    /// Returns the tool of Kitbag's with this name, if the request has it.
+    /// Returns Kitbag's tool of this name, if the request has it.
     pub(super) fn find_own(&self, name: &str) -> Option<&'r str> {
         self.own.get(name).copied()
     }
 
     pub(super) fn all_own(&self) -> impl Iterator<Item = &'r str> {
-        self.sides.iter().filter_map(|side| match side {
-            ToolSide::Own(name) => Some(*name),
-            ToolSide::Unapproved | ToolSide::Foreign(_) | ToolSide::Fixed => None,
+        self.classes.iter().filter_map(|class| match class {
+            ToolClass::Own(name) => Some(*name),
+            ToolClass::Unapproved | ToolClass::Foreign(_) | ToolClass::Fixed => None,
         })
     }
 
     /// Returns Kitbag's name for the client's name of a tool.
-    pub(super) fn own_name_of(&self, written: &str) -> Option<&'r str> {
+    pub(super) fn own_name_for(&self, written: &str) -> Option<&'r str> {
         self.by_written.get(written).copied()
     }
 
@@ -141,9 +141,9 @@ impl<'r> RequestTools<'r> {
     }
 
     pub(super) fn foreign_definitions(&self) -> Vec<&'r ListedTool<'r>> {
-        let tools = self.request.tools.iter().zip(&self.sides);
+        let tools = self.request.tools.iter().zip(&self.classes);
         tools
-            .filter_map(|(tool, side)| matches!(side, ToolSide::Foreign(_)).then_some(tool))
+            .filter_map(|(tool, class)| matches!(class, ToolClass::Foreign(_)).then_some(tool))
             .collect()
     }
 
@@ -153,27 +153,27 @@ impl<'r> RequestTools<'r> {
         keeps_own: impl Fn(&str) -> bool,
         keeps_foreign: impl Fn(&str) -> bool,
     ) -> Vec<bool> {
-        self.sides
+        self.classes
             .iter()
-            .map(|side| match side {
-                ToolSide::Own(name) => keeps_own(name),
-                ToolSide::Foreign(name) => keeps_foreign(name),
-                ToolSide::Fixed => true,
-                ToolSide::Unapproved => false,
+            .map(|class| match class {
+                ToolClass::Own(name) => keeps_own(name),
+                ToolClass::Foreign(name) => keeps_foreign(name),
+                ToolClass::Fixed => true,
+                ToolClass::Unapproved => false,
             })
             .collect()
     }
 
-    /// Keeps all tools that are not unapproved.
+    /// Keeps all tools except unapproved ones.
     pub(super) fn all_but_unapproved(&self) -> Vec<bool> {
         self.decide(|_| true, |_| true)
     }
 
     /// Returns Kitbag's tools that stay.
     pub(super) fn kept_own(&self, is_kept: &[bool]) -> impl Iterator<Item = &'r str> {
-        let sides = self.sides.iter().zip(is_kept);
-        sides.filter_map(|(side, is_kept)| match side {
-            ToolSide::Own(name) if *is_kept => Some(*name),
+        let classes = self.classes.iter().zip(is_kept);
+        classes.filter_map(|(class, is_kept)| match class {
+            ToolClass::Own(name) if *is_kept => Some(*name),
             _ => None,
         })
     }
@@ -210,8 +210,8 @@ impl ToolLimits {
             ForeignTools::Trim => MAX_TOP_K,
         };
         let most = api.vendor().max_tools().unwrap_or(usize::MAX);
-        let sides = tools.sides.iter();
-        let fixed = sides.filter(|it| matches!(it, ToolSide::Fixed)).count();
+        let classes = tools.classes.iter();
+        let fixed = classes.filter(|it| matches!(it, ToolClass::Fixed)).count();
         let others = fixed + tools.foreign_count().min(foreign);
         if others > most {
             warn_once(others, most);

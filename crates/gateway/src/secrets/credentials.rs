@@ -23,12 +23,12 @@ pub(crate) struct Credentials {
 
 impl Credentials {
     pub(crate) async fn open(vault: Vault) -> Result<Self, Error> {
-        let keeping = vault.clone();
-        let keep = move |rotated| store_refresh_token(keeping.clone(), rotated).boxed();
+        let token_vault = vault.clone();
+        let store_token = move |rotated| store_refresh_token(token_vault.clone(), rotated).boxed();
         let credentials = Self {
             vault,
             names: ArcSwap::default(),
-            tokens: TokenCache::new(Clock::system(), Arc::new(keep)),
+            tokens: TokenCache::new(Clock::system(), Arc::new(store_token)),
         };
         credentials.reload_names().await?;
         Ok(credentials)
@@ -96,6 +96,6 @@ async fn store_refresh_token(vault: Vault, rotated: RotatedRefreshToken) {
     let token = Secret::new(rotated.refresh_token);
     let change = CredentialChange::set([("refresh_token".to_owned(), token)]);
     if let Err(error) = vault.change_credential(&key, change, now()).await {
-        tracing::error!(credential = %key, %error, "failed to store its new refresh token");
+        tracing::error!(credential = %key, %error, "failed to store the new refresh token of a credential");
     }
 }

@@ -50,10 +50,10 @@ struct StoredGrants {
 #[async_trait]
 impl GrantStore for StoredGrants {
     async fn read(&self, server: &ServerName) -> Result<Option<Grant>, GrantStoreError> {
-        let Some(kept) = self.vault.login(server).await.map_err(store_error)? else {
+        let Some(stored) = self.vault.login(server).await.map_err(store_error)? else {
             return Ok(None);
         };
-        serde_json::from_str(kept.reveal())
+        serde_json::from_str(stored.reveal())
             .map(Some)
             .map_err(store_error)
     }

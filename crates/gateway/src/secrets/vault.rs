@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::secrets::secrecy;
 use crate::state::store_address::store_address;
 
-/// The interval of checks whether any lookup still uses the secrets.
+/// How often to check whether any lookup still uses the secrets.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The variable with the key that encrypts the secrets in the store.

@@ -7,5 +7,5 @@ use kitbag_policy::AddressRules;
 
 /// Returns a guard that enforces the rules.
 pub fn address_guard(rules: AddressRules) -> AddressGuard {
-    Arc::new(move |address| rules.check(address).map_err(|refused| refused.to_string()))
+    Arc::new(move |address| rules.check(address).map_err(|denial| denial.to_string()))
 }

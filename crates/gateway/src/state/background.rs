@@ -188,22 +188,25 @@ pub(crate) async fn record_key_uses_now(gateway: &Gateway) {
 /// Logs once that repeated work fails, and once that it succeeds again.
 struct Outage {
     what: &'static str,
-    lasts: bool,
+    is_ongoing: bool,
 }
 
 impl Outage {
     fn new(what: &'static str) -> Self {
-        Self { what, lasts: false }
+        Self {
+            what,
+            is_ongoing: false,
+        }
     }
 
     fn record_failure(&mut self, error: &kitbag_store::Error) {
-        if !std::mem::replace(&mut self.lasts, true) {
+        if !std::mem::replace(&mut self.is_ongoing, true) {
             tracing::warn!(%error, "{}; trying again", self.what);
         }
     }
 
     fn record_success(&mut self) {
-        if std::mem::take(&mut self.lasts) {
+        if std::mem::take(&mut self.is_ongoing) {
             tracing::info!("the store is available again");
         }
     }

@@ -92,7 +92,7 @@ async fn apply_listings(host: &Arc<GatewayHost>) {
             }
             Ok(None) => {}
             Err(error) => {
-                tracing::debug!(server = %server.name(), %error, "failed to read its stored listing");
+                tracing::debug!(server = %server.name(), %error, "failed to read the stored listing of a server");
             }
         }
     }
@@ -101,14 +101,14 @@ async fn apply_listings(host: &Arc<GatewayHost>) {
     }
     host.rebuild_catalog().await;
     for (server, changes) in changed {
-        tracing::info!(%server, "adopted its listing from the store");
+        tracing::info!(%server, "adopted the listing of a server from the store");
         announce_changes(&host.gateway(), &server, changes);
     }
 }
 
-/// Returns the stored listing and its changes, if it was made for the same configuration of the
-/// server, is newer than the listing in use, and differs from it. An older one is what this gateway
-/// stored last, before the listing in use is written.
+/// Returns the stored listing and its changes, if it belongs to the same configuration of the
+/// server, is newer than the listing in use, and differs from it. An older one is this gateway's
+/// own: the listing in use is not stored yet.
 async fn newer_listing(
     gateway: &Gateway,
     server: &Server,
@@ -117,8 +117,8 @@ async fn newer_listing(
     let stored = load_listing(server.spec(), &gateway.services.store).await?;
     Ok(stored.and_then(|listing| {
         let changes = ListChanges::between(known.as_deref(), &listing);
-        let is_news =
+        let is_newer =
             known.is_none_or(|known| changes.has_any() && listing.listed_at > known.listed_at);
-        is_news.then_some((listing, changes))
+        is_newer.then_some((listing, changes))
     }))
 }

@@ -21,10 +21,10 @@ pub async fn follow_tool_files(host: Arc<GatewayHost>) {
 /// Reloads changed tool files, and announces the new list of tools to clients.
 pub(crate) async fn reload_tool_files(host: &Arc<GatewayHost>) {
     let gateway = host.gateway();
-    let looking = gateway.clone();
+    let reloading = gateway.clone();
     let changed = tokio::task::spawn_blocking(move || {
-        let credentials = looking.services.credentials.names();
-        looking.tool_files.refresh(&credentials)
+        let credentials = reloading.services.credentials.names();
+        reloading.tool_files.refresh(&credentials)
     });
     if changed.await.unwrap_or(false) {
         tracing::info!("tool files or their credentials have changed");

@@ -72,14 +72,14 @@ pub(crate) struct Backends {
 
 impl Gateway {
     /// Builds the gateway of a configuration, without a catalog yet.
-    pub(crate) fn new(config: &Config, reached: Backends, services: Arc<Services>) -> Self {
+    pub(crate) fn new(config: &Config, backends: Backends, services: Arc<Services>) -> Self {
         let Backends {
             upstreams,
             providers,
             models,
             tool_files,
             web,
-        } = reached;
+        } = backends;
         Self {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
@@ -106,8 +106,8 @@ impl Gateway {
     }
 
     /// Builds the gateway for a reloaded configuration, without a catalog yet.
-    pub(crate) fn with_config(&self, config: &Config, reached: Backends) -> Self {
-        let mut next = Self::new(config, reached, self.services.clone());
+    pub(crate) fn with_config(&self, config: &Config, backends: Backends) -> Self {
+        let mut next = Self::new(config, backends, self.services.clone());
         // The listener keeps its address. Workers are kept if their limits are the same.
         next.serve.bind = self.serve.bind;
         if self.code == next.code {
@@ -225,6 +225,12 @@ impl Gateway {
         tool.lacks_hints
             && tool.write_class == WriteClass::Read
             && declared.is_none_or(|declared| declared.write_class.is_none())
+    }
+
+    /// Returns true if the operator pins the tool to every client's list.
+    pub(crate) fn is_pinned(&self, tool: &CatalogEntry) -> bool {
+        let mut pins = self.surfaces.pinned.iter();
+        pins.any(|pin| pin.matches_capability(&tool.capability))
     }
 
     /// Rebuilds the catalog from the latest listings of the servers.

@@ -67,9 +67,9 @@ impl GatewayHost {
             &FileTools::default(),
         );
         let web = ConfiguredWeb::new(&config.web, &context.lookup);
-        let reached = build_backends(config, upstreams, tool_files, web, &context.lookup);
+        let backends = build_backends(config, upstreams, tool_files, web, &context.lookup);
         let services = Arc::new(Services::new(config, store, embedder, credentials));
-        let gateway = ArcSwap::from_pointee(Gateway::new(config, reached, services));
+        let gateway = ArcSwap::from_pointee(Gateway::new(config, backends, services));
         let host = Arc::new(Self {
             gateway,
             wanted_catalogs: AtomicU64::default(),
@@ -97,8 +97,8 @@ impl GatewayHost {
     /// previous catalog until then.
     pub(crate) async fn rebuild_catalog(self: &Arc<Self>) {
         let host = self.clone();
-        let wish = 1 + self.wanted_catalogs.fetch_add(1, Ordering::SeqCst);
-        let built = tokio::task::spawn_blocking(move || host.build_requested_catalog(wish));
+        let number = 1 + self.wanted_catalogs.fetch_add(1, Ordering::SeqCst);
+        let built = tokio::task::spawn_blocking(move || host.build_requested_catalog(number));
         if built.await.is_err() {
             tracing::error!("building the catalog failed; the previous catalog stays in use");
         }
@@ -106,14 +106,14 @@ impl GatewayHost {
 
     /// Builds a catalog, unless a build that began after this request covers it: when hundreds of
     /// servers are listed at once, most requests share a build.
-    fn build_requested_catalog(&self, wish: u64) {
+    fn build_requested_catalog(&self, number: u64) {
         let mut built = lock(&self.built_catalogs);
-        if *built >= wish {
+        if *built >= number {
             return;
         }
-        let fulfilled = self.wanted_catalogs.load(Ordering::SeqCst);
+        let covered = self.wanted_catalogs.load(Ordering::SeqCst);
         self.gateway.load().rebuild_catalog();
-        *built = fulfilled;
+        *built = covered;
         drop(built);
         self.catalog_changed.notify_one();
     }
@@ -140,8 +140,8 @@ impl GatewayHost {
             &before.tool_files.tools(),
         );
         let web = before.web.with_settings(&config.web, &context.lookup);
-        let reached = build_backends(config, upstreams, tool_files, web, &context.lookup);
-        let after = Arc::new(before.with_config(config, reached));
+        let backends = build_backends(config, upstreams, tool_files, web, &context.lookup);
+        let after = Arc::new(before.with_config(config, backends));
         // The first request to the new gateway must not find the catalog empty.
         let empty = after.clone();
         let _ = tokio::task::spawn_blocking(move || empty.rebuild_catalog()).await;

@@ -31,8 +31,8 @@ impl<T: Clone> PerCaller<T> {
     /// Replaces the value of a caller who has one, and returns the previous value.
     pub(crate) fn replace(&self, caller: &Caller, value: T) -> Option<T> {
         let mut by_caller = lock(&self.by_caller);
-        let kept = by_caller.get_mut(caller)?;
-        Some(std::mem::replace(kept, value))
+        let stored = by_caller.get_mut(caller)?;
+        Some(std::mem::replace(stored, value))
     }
 }
 

@@ -72,7 +72,7 @@ struct BatchedCall {
 
 /// The target server or API of a call, if any, and whether the call may write there.
 struct CallRoute {
-    provider: Option<String>,
+    target: Option<String>,
     writes: bool,
 }
 
@@ -91,10 +91,10 @@ type Lane = Vec<Vec<BatchedCall>>;
 fn build_lanes(calls: Vec<BatchedCall>) -> Vec<Lane> {
     let mut lanes: Vec<(Option<String>, bool, Lane)> = Vec::new();
     for call in calls {
-        let CallRoute { provider, writes } = &call.route;
+        let CallRoute { target, writes } = &call.route;
         let known = lanes
             .iter_mut()
-            .find(|(other, ..)| provider.is_some() && other == provider);
+            .find(|(other, ..)| target.is_some() && other == target);
         match known {
             Some((_, last_writes, lane)) => {
                 let waits = *writes || *last_writes;
@@ -104,7 +104,7 @@ fn build_lanes(calls: Vec<BatchedCall>) -> Vec<Lane> {
                     None => lane.push(vec![call]),
                 }
             }
-            None => lanes.push((provider.clone(), *writes, vec![vec![call]])),
+            None => lanes.push((target.clone(), *writes, vec![vec![call]])),
         }
     }
     lanes.into_iter().map(|(.., lane)| lane).collect()
@@ -179,7 +179,7 @@ impl BatchedCall {
 
 impl CallRoute {
     const NOWHERE: Self = Self {
-        provider: None,
+        target: None,
         writes: false,
     };
 
@@ -190,16 +190,16 @@ impl CallRoute {
                 turn.catalog.tool(name).map_or(Self::NOWHERE, |tool| {
                     let class = turn.gateway.write_class(tool);
                     Self {
-                        provider: Some(tool.server_or_provider().to_owned()),
+                        target: Some(tool.server_or_provider().to_owned()),
                         writes: class != WriteClass::Read,
                     }
                 })
             }
             ApiRequest::Provider { provider, call } => Self {
-                provider: Some(provider.clone()),
+                target: Some(provider.clone()),
                 writes: !call.method.is_safe(),
             },
-            ApiRequest::Rest { .. } => Self::NOWHERE,
+            ApiRequest::Remainder { .. } => Self::NOWHERE,
         }
     }
 }
@@ -207,7 +207,7 @@ impl CallRoute {
 /// True if a server asked for input that only the client can give.
 fn needs_input(failure: &Failure) -> bool {
     match failure {
-        Failure::CannotVisit { .. } => true,
+        Failure::CannotOpenUrl { .. } => true,
         Failure::Upstream(CallError::Refused { error, .. }) => {
             error.code == code::MISSING_CLIENT_CAPABILITY
         }
@@ -225,9 +225,9 @@ fn params_for_call(params: &RawObject) -> RawObject {
     params
 }
 
-/// A modern client is asked by the result of its call, and a batch has one result for all calls. So
-/// the servers learn that the client cannot answer questions, instead of waiting for an answer that
-/// will not come.
+/// A modern client gets questions in the result of its call, and a batch has one result for all
+/// calls. So servers get a client that cannot answer questions; otherwise they would wait for an
+/// answer that never comes.
 fn without_questions(turn: &Turn) -> Turn {
     let mut turn = turn.clone();
     if turn.ask_style == AskStyle::ByResult {

@@ -74,7 +74,7 @@ async fn call_on_frugal_surface(
     match answer {
         Err(Failure::Cancelled) => Err(Failure::Cancelled),
         Err(failure) => Ok(reply::to_tool_result(&failure, turn.client.era)),
-        Ok(result) => Ok(bridge::for_era(turn.client.era, result)),
+        Ok(result) => Ok(bridge::format_for_era(turn.client.era, result)),
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn dispatch_audited(
             arguments,
             started,
         };
-        query.record(turn.into(), &inquiry_end(&answer));
+        query.record(turn.into(), &query_outcome(&answer));
     }
     answer
 }
@@ -61,7 +61,7 @@ fn inquiry_subject(tool: AlwaysOnTool, params: &RawObject) -> String {
         .unwrap_or_else(|| tool.name().to_owned())
 }
 
-fn inquiry_end(answer: &Result<Raw, Failure>) -> QueryOutcome {
+fn query_outcome(answer: &Result<Raw, Failure>) -> QueryOutcome {
     QueryOutcome {
         outcome: answer
             .as_ref()

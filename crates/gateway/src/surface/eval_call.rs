@@ -40,17 +40,17 @@ pub struct CalledTool {
     pub also: usize,
 }
 
-/// The target of a call, as far as it can be parsed.
-enum CallAim {
-    Tool(AimedCall),
+/// The kind of a call, as far as it can be parsed.
+enum CallKind {
+    Tool(ParsedToolCall),
     Provider {
         also: usize,
     },
     /// Searching, browsing, reading a remainder, or an unparsable call.
-    Look,
+    Browse,
 }
 
-struct AimedCall {
+struct ParsedToolCall {
     name: String,
     arguments: Raw,
     /// How the arguments of the enclosing call were corrected.
@@ -60,12 +60,12 @@ struct AimedCall {
 
 pub(crate) async fn call_for_eval(turn: &Turn, params: RawObject) -> Result<EvalAnswer, Failure> {
     let name = required_string(&params, "name")?;
-    match parse_aim(turn, &name, &params) {
-        CallAim::Look => Ok(EvalAnswer {
+    match parse_call(turn, &name, &params) {
+        CallKind::Browse => Ok(EvalAnswer {
             shown: call_tool(turn, params).await?,
             called: None,
         }),
-        CallAim::Provider { also } => {
+        CallKind::Provider { also } => {
             let answer = text_result("Not requested: an eval is about tools.");
             let arguments = given_arguments(&params);
             let reached = CalledTool {
@@ -79,23 +79,23 @@ pub(crate) async fn call_for_eval(turn: &Turn, params: RawObject) -> Result<Eval
                 called: Some(reached),
             })
         }
-        CallAim::Tool(aimed) => call_aimed_tool(turn, aimed, params).await,
+        CallKind::Tool(parsed) => call_parsed_tool(turn, parsed, params).await,
     }
 }
 
 /// Makes the call in the same way as `call_api`, but truncates the answer last, because the eval
 /// needs the whole answer.
-async fn call_aimed_tool(
+async fn call_parsed_tool(
     turn: &Turn,
-    aimed: AimedCall,
+    parsed: ParsedToolCall,
     params: RawObject,
 ) -> Result<EvalAnswer, Failure> {
-    let AimedCall {
+    let ParsedToolCall {
         name,
         arguments,
         correction,
         also,
-    } = aimed;
+    } = parsed;
     let mut params = params.with("name", &name);
     params.set("arguments", arguments);
     let read_as = correct_arguments(turn, &name, &mut params);
@@ -103,7 +103,7 @@ async fn call_aimed_tool(
     let result = match call_truncated(turn, name.clone(), params, usize::MAX).await {
         Err(Failure::Cancelled) => return Err(Failure::Cancelled),
         Err(failure) => reply::to_tool_result(&failure, turn.client.era),
-        Ok(result) => bridge::for_era(turn.client.era, result),
+        Ok(result) => bridge::format_for_era(turn.client.era, result),
     };
     let shown_answer =
         truncate_to_budget(turn, result.clone(), turn.gateway.surfaces.result_tokens);
@@ -123,9 +123,9 @@ async fn call_aimed_tool(
     })
 }
 
-fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
+fn parse_call(turn: &Turn, name: &str, params: &RawObject) -> CallKind {
     match AlwaysOnTool::from_name(name) {
-        Some(AlwaysOnTool::Call) => request_aim(turn, params.get("arguments"), 0),
+        Some(AlwaysOnTool::Call) => parse_request(turn, params.get("arguments"), 0),
         Some(AlwaysOnTool::Batch) => {
             let batch = parse_arguments::<Batch>(
                 &turn.gateway.services.checker,
@@ -133,12 +133,13 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
                 params.get("arguments"),
             );
             let calls = batch.map(|(batch, _)| batch.calls).unwrap_or_default();
-            let mut aims = (0..).zip(&calls).map(|(number, it)| {
+            let mut kinds = (0..).zip(&calls).map(|(number, it)| {
                 let after: usize = calls.len() - number - 1;
-                request_aim(turn, Some(it), after)
+                parse_request(turn, Some(it), after)
             });
-            aims.find(|aim| !matches!(aim, CallAim::Look))
-                .unwrap_or(CallAim::Look)
+            kinds
+                .find(|kind| !matches!(kind, CallKind::Browse))
+                .unwrap_or(CallKind::Browse)
         }
         Some(
             AlwaysOnTool::Search
@@ -146,9 +147,9 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
             | AlwaysOnTool::EnableGroup
             | AlwaysOnTool::RunIntent
             | AlwaysOnTool::RunCode,
-        ) => CallAim::Look,
+        ) => CallKind::Browse,
         // A model that calls a tool by its name is served on every surface.
-        None => CallAim::Tool(AimedCall {
+        None => CallKind::Tool(ParsedToolCall {
             name: name.to_owned(),
             arguments: given_arguments(params),
             correction: None,
@@ -158,27 +159,27 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
 }
 
 /// An unparsable request counts as browsing; the called tool explains the mistake.
-fn request_aim(turn: &Turn, given: Option<&RawValue>, also: usize) -> CallAim {
+fn parse_request(turn: &Turn, given: Option<&RawValue>, also: usize) -> CallKind {
     let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, given);
     let Ok((request, correction)) =
         read.and_then(|(given, correction)| Ok((ApiRequest::from_arguments(given)?, correction)))
     else {
-        return CallAim::Look;
+        return CallKind::Browse;
     };
     match request {
         ApiRequest::Tool { name, .. }
             if AlwaysOnTool::from_name(&name).is_some() && turn.catalog.tool(&name).is_none() =>
         {
-            CallAim::Look
+            CallKind::Browse
         }
-        ApiRequest::Tool { name, arguments } => CallAim::Tool(AimedCall {
+        ApiRequest::Tool { name, arguments } => CallKind::Tool(ParsedToolCall {
             name,
             arguments,
             correction,
             also,
         }),
-        ApiRequest::Provider { .. } => CallAim::Provider { also },
-        ApiRequest::Rest { .. } => CallAim::Look,
+        ApiRequest::Provider { .. } => CallKind::Provider { also },
+        ApiRequest::Remainder { .. } => CallKind::Browse,
     }
 }
 

@@ -110,7 +110,7 @@ impl Findings {
 
 /// Finds the best few tools for a query, and writes an audit row. The answer goes to a program, or
 /// only a part of it to a model, so its tokens are not counted.
-pub(crate) async fn find_audited(turn: &Turn, way: &str, text: &str, top_k: usize) -> Findings {
+pub(crate) async fn find_audited(turn: &Turn, route: &str, text: &str, top_k: usize) -> Findings {
     let (started, arguments) = (Instant::now(), json!({ "query": text }).to_string());
     let found = find_when_indexed(
         &turn.gateway,
@@ -121,7 +121,7 @@ pub(crate) async fn find_audited(turn: &Turn, way: &str, text: &str, top_k: usiz
     .await;
     let query = AuditedQuery {
         kind: InquiryKind::Search,
-        subject: way,
+        subject: route,
         arguments: &arguments,
         started,
     };
@@ -164,12 +164,12 @@ pub(crate) async fn find_when_indexed(
         return found;
     }
     let mut published = gateway.services.index.subscribe();
-    let settled = async {
+    let all_indexed = async {
         while PendingListings::new(gateway, &gateway.catalog(), caller).is_pending() {
             let _ = tokio::time::timeout(POLL_INTERVAL, published.changed()).await;
         }
     };
-    let _ = tokio::time::timeout(INDEX_WAIT, settled).await;
+    let _ = tokio::time::timeout(INDEX_WAIT, all_indexed).await;
     find_tools(gateway, caller, text, options).await
 }
 
@@ -184,15 +184,15 @@ pub(crate) async fn find_tools(
     let _ = tokio::time::timeout(STARTUP_WAIT, gateway.services.index.wait_until_begun()).await;
     let catalog = gateway.catalog();
     let unfinished = PendingListings::new(gateway, &catalog, caller);
-    let mut intent = gateway.services.index.prepare_query(text).await;
-    intent.votes = learned_votes(gateway, caller, &intent).await;
+    let mut query = gateway.services.index.prepare_query(text).await;
+    query.votes = learned_votes(gateway, caller, &query).await;
     let may_find_now = |it: &IndexSubject| may_find(gateway, &catalog, caller, it);
     let index = &gateway.services.index;
-    index.embed_first(&intent, options, may_find_now).await;
+    index.embed_first(&query, options, may_find_now).await;
     // Embedding takes a moment, in which the catalog may change.
     let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
     let may_find = |it: &IndexSubject| may_find(gateway, &catalog, caller, it);
-    let matches = snapshot.match_query(&intent, options);
+    let matches = snapshot.match_query(&query, options);
     let mut found = matches.rank(options, may_find);
     if !is_limited_to_built_in(gateway, options)
         && best_candidate(gateway, &found.candidates, true).is_some()
@@ -214,31 +214,27 @@ pub(crate) async fn find_tools(
         confidence,
     } = found;
     // The probabilities were calibrated on queries in English.
-    let can_tell = intent.language.is_none() && gateway.services.index.is_calibrated();
+    let can_tell = query.language.is_none() && gateway.services.index.is_calibrated();
     Findings {
         candidates,
         confidence: confidence.filter(|_| can_tell),
         withheld,
-        language: intent.language,
-        corrected: intent.corrected,
+        language: query.language,
+        corrected: query.corrected,
         unfinished,
-        votes: intent.votes,
-        degraded: intent.degraded,
+        votes: query.votes,
+        degraded: query.degraded,
         catalog,
     }
 }
 
 /// Returns the votes of the caller's tenant on similar queries.
-async fn learned_votes(
-    gateway: &Gateway,
-    caller: &Caller,
-    intent: &EmbeddedQuery,
-) -> Option<Votes> {
-    intent.vector()?;
+async fn learned_votes(gateway: &Gateway, caller: &Caller, query: &EmbeddedQuery) -> Option<Votes> {
+    query.vector()?;
     let learner = &gateway.services.learner;
-    let intent = intent.as_intent();
+    let query = query.as_query();
     learner
-        .votes_on_query(&gateway.learning, caller, &intent)
+        .votes_on_query(&gateway.learning, caller, &query)
         .await
 }
 
@@ -258,8 +254,8 @@ fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Ind
 
 /// True if the client filters by the name of a built-in server.
 fn is_limited_to_built_in(gateway: &Gateway, options: &Options) -> bool {
-    let mut providers = options.servers.iter();
-    providers.any(|provider| is_built_in(gateway, provider))
+    let mut servers = options.servers.iter();
+    servers.any(|server| is_built_in(gateway, server))
 }
 
 /// Returns the best of the candidates that are built in, or of the others.
@@ -273,8 +269,8 @@ fn best_candidate<'a>(
         .find(|it| is_built_in(gateway, &it.entry.server) == built_in)
 }
 
-fn is_built_in(gateway: &Gateway, provider: &str) -> bool {
-    provider
+fn is_built_in(gateway: &Gateway, server: &str) -> bool {
+    server
         .parse::<ServerName>()
         .is_ok_and(|name| gateway.is_built_in(&name))
 }

@@ -13,7 +13,10 @@
 //! - `tool_choice`: the tools that the adaptive surface lists; `adaptive_list`: how that list
 //!   follows the client
 //! - `tool_list`: the tools and instructions that a client begins with; [`tokens`]: their cost
-//! - `remainder_resource`: remainders as resources; `skills`: finds and reads skills
+//! - `tool_answer`: answers truncated, annotated and counted; `sanitize`: servers' text for models;
+//!   `remainder_resource`: remainders as resources
+//! - `withheld`: counts the tools that a search withheld; `skills`: finds and reads skills;
+//!   `file_tool_lines`, `signature`: tools from tool files and HTTP APIs as lines
 
 pub(crate) mod adaptive_list;
 mod batch;

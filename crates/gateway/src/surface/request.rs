@@ -42,7 +42,7 @@ pub(crate) enum ApiRequest {
         provider: String,
         call: ProviderCall,
     },
-    Rest {
+    Remainder {
         result: String,
         offset: usize,
     },
@@ -90,7 +90,7 @@ impl ApiRequest {
                 result: Some(result),
                 offset,
                 ..
-            } => Ok(Self::Rest {
+            } => Ok(Self::Remainder {
                 result,
                 offset: offset.unwrap_or(0),
             }),
@@ -105,7 +105,7 @@ impl ApiRequest {
             Self::Provider { provider, call } => {
                 format!("{provider} {} {}", call.method, call.path)
             }
-            Self::Rest { result, .. } => format!("result {result}"),
+            Self::Remainder { result, .. } => format!("result {result}"),
         }
     }
 
@@ -139,7 +139,7 @@ impl ApiRequest {
                     answer.map(|answer| truncate_to_budget(turn, answer, tokens)),
                 )
             }
-            Self::Rest { result, offset } => {
+            Self::Remainder { result, offset } => {
                 let rest = remainder_page(turn, result, offset, tokens)?;
                 record_tokens(turn, METER_NAME, Ok(text_result(&rest)))
             }

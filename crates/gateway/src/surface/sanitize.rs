@@ -1,5 +1,5 @@
-//! Sanitizes text of tool authors for models on the frugal surfaces: as data, without invisible
-//! characters, and without the secrets of its server.
+//! Sanitizes text by tool authors before a model reads it on a frugal surface: removes invisible
+//! characters, and masks the secrets of its server.
 //!
 //! JSON is sanitized as text, string by string, so that numbers keep their digits and members their
 //! order.
@@ -56,7 +56,7 @@ pub(crate) fn name_server_in_result(result: Raw, server: &ServerName) -> Raw {
     let Some(questions) = object.get_object("inputRequests") else {
         return result;
     };
-    let introduced: RawObject = questions
+    let named: RawObject = questions
         .iter()
         .map(|(key, question)| {
             (
@@ -65,7 +65,7 @@ pub(crate) fn name_server_in_result(result: Raw, server: &ServerName) -> Raw {
             )
         })
         .collect();
-    object.put("inputRequests", &introduced);
+    object.put("inputRequests", &named);
     object.to_raw()
 }
 

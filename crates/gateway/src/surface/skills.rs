@@ -51,7 +51,7 @@ pub(super) fn find_readable_skill<'a>(turn: &'a Turn, uri: &str) -> Option<&'a C
     skill.filter(|it| turn.can_see(&it.capability))
 }
 
-/// Returns the text of a skill's file, labeled with its author, and the names of the other files.
+/// Returns the text of a skill's file, labelled with its author, and the names of the other files.
 pub(super) async fn read_skill(
     turn: &Turn,
     skill: &CatalogEntry,

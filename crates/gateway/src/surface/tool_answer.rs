@@ -58,7 +58,7 @@ pub(super) fn truncate_and_check(turn: &Turn, name: &str, result: Raw, tokens: u
     match broken {
         Some(misfit) => append_text(
             result,
-            &format!("[This result does not fit the tool's own output schema:\n{misfit}]"),
+            &format!("[This result does not match the tool's own output schema:\n{misfit}]"),
         ),
         None => result,
     }
@@ -71,7 +71,7 @@ fn output_misfit(turn: &Turn, name: &str, result: &Raw) -> Option<Misfit> {
     let misfit = checker.check_output(definition, structured).err()?;
     tracing::warn!(
         tool = name,
-        "the result does not fit the tool's own output schema: {misfit}"
+        "the result does not match the tool's own output schema: {misfit}"
     );
     Some(misfit)
 }
@@ -84,8 +84,8 @@ pub(super) fn truncate_to_budget(turn: &Turn, result: Raw, tokens: usize) -> Raw
     match kitbag_budget::truncate_to_budget(result.get(), tokens) {
         TruncateOutcome::Whole => result,
         TruncateOutcome::Cut(cut) => {
-            let kept = &turn.gateway.services.remainders;
-            let id = kept.insert(turn.caller(), cut.pages.clone());
+            let remainders = &turn.gateway.services.remainders;
+            let id = remainders.insert(turn.caller(), cut.pages.clone());
             let notice = notice::truncation_notice(
                 &cut,
                 |offset| continuation_call(&id, offset),

@@ -91,7 +91,10 @@ fn requested_tools<'a>(turn: &'a Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a 
     let lists = &turn.gateway.services.client_lists;
     let (groups, recent) = lists.list_for(&adaptive_list::list_holder(turn));
     let (_, prompt_tools) = lists.list_for(&ListHolder::Credential(turn.caller().clone()));
-    let pinned = visible.iter().copied().filter(|it| is_pinned(turn, it));
+    let pinned = visible
+        .iter()
+        .copied()
+        .filter(|it| turn.gateway.is_pinned(it));
     let enabled = groups
         .iter()
         .filter_map(|group| groups::tools_in_group(turn, group).ok())
@@ -99,11 +102,6 @@ fn requested_tools<'a>(turn: &'a Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a 
     let recent = recent.iter().chain(&prompt_tools);
     let recent = recent.filter_map(|name| find_visible(turn, name));
     pinned.chain(enabled).chain(recent).collect()
-}
-
-fn is_pinned(turn: &Turn, entry: &CatalogEntry) -> bool {
-    let mut pins = turn.gateway.surfaces.pinned.iter();
-    pins.any(|pin| pin.matches_capability(&entry.capability))
 }
 
 fn find_visible<'a>(turn: &'a Turn, name: &str) -> Option<&'a CatalogEntry> {

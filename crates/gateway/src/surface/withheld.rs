@@ -63,8 +63,8 @@ impl WithheldTools {
         let least = all
             .first()
             .map_or(0.0, |best| best.score * MIN_RELATIVE_SCORE);
-        let fitting = all.iter().filter(|it| it.score >= least);
-        let withheld = fitting
+        let relevant = all.iter().filter(|it| it.score >= least);
+        let withheld = relevant
             .filter_map(|it| Some((it.entry.tool_name.clone(), search.withheld_reason(it)?)));
         Self(withheld.collect())
     }

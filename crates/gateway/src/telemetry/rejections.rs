@@ -28,10 +28,10 @@ impl KeyRejectionLog {
     pub(crate) fn record_key_rejection(
         &self,
         audit: &AuditSink,
-        refused: &Rejection,
+        rejection: &Rejection,
         origin: Origin,
     ) {
-        let Some(fault) = refused.describe_key_fault() else {
+        let Some(fault) = rejection.describe_key_fault() else {
             return;
         };
         let Some(skipped) = lock(&self.budget).try_spend(&LIMITS, Instant::now()) else {
@@ -39,7 +39,7 @@ impl KeyRejectionLog {
         };
         audit.record_event(Event {
             origin,
-            key: refused.rejected_key().cloned(),
+            key: rejection.rejected_key().cloned(),
             detail: describe_skipped(skipped).map(|text| ShortText::truncate(&text)),
             ..Event::new(now(), Action::KeyRefused, fault)
         });

@@ -66,12 +66,14 @@ impl McpClient {
         match self.logs {
             RequestedLogs::None => false,
             RequestedLogs::Unset => true,
-            RequestedLogs::From(wanted) => log_level_of(params).is_none_or(|level| level >= wanted),
+            RequestedLogs::From(wanted) => {
+                parse_log_level(params).is_none_or(|level| level >= wanted)
+            }
         }
     }
 }
 
-fn log_level_of(log_line: &Raw) -> Option<LogLevel> {
+fn parse_log_level(log_line: &Raw) -> Option<LogLevel> {
     let level: String = RawObject::open(log_line).ok()?.read("level")?;
     LogLevel::parse(&level)
 }
@@ -96,8 +98,8 @@ impl ClientCapabilities {
         }
     }
 
-    /// True if the client can show the user a page to visit.
-    pub(crate) fn can_visit(&self) -> bool {
+    /// True if the client can ask the user to open a URL.
+    pub(crate) fn can_open_url(&self) -> bool {
         self.object
             .get_object("elicitation")
             .is_some_and(|declared| declared.contains("url"))
@@ -111,7 +113,7 @@ impl ClientCapabilities {
         let mode: Option<String> =
             params.and_then(|params| RawObject::open(params).ok()?.read("mode"));
         match mode.as_deref() {
-            Some("url") => self.can_visit(),
+            Some("url") => self.can_open_url(),
             _ => declared.is_empty() || declared.contains("form") || !declared.contains("url"),
         }
     }

@@ -67,7 +67,7 @@ pub(crate) struct BackChannel {
     /// The session through which a legacy client is asked. A modern client gets questions in the
     /// answer.
     session: Option<Arc<Session>>,
-    /// Takes the questions of a program run of a modern client.
+    /// Receives the questions of a modern client's program run.
     run: Option<mpsc::Sender<RunQuestion>>,
     /// Questions without an answer yet.
     waiting: Arc<AtomicUsize>,

@@ -3,7 +3,7 @@
 use kitbag_config::Surfaces;
 use kitbag_domain::{Caller, KeyId, ServerName, Surface};
 
-/// The part of the gateway that a client is shown.
+/// The part of the gateway that a client sees.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum View {
     /// All servers with prefixed names, as the surface shows them.

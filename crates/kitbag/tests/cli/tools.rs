@@ -21,7 +21,7 @@ fn a_call_is_checked_before_its_server_is_started_and_explained_as_to_any_client
 
     let output = home.fails(&["call", "bed__slow", "ms=soon"]);
     assert!(
-        output.starts_with("error: `bed__slow` was not called, its arguments do not fit:"),
+        output.starts_with("error: `bed__slow` was not called because its arguments are invalid:"),
         "{output}"
     );
     assert!(

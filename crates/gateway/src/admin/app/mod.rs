@@ -189,7 +189,7 @@ impl App {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        meanwhile: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> anyhow::Result<Value> {
         // Any token will do: the server gets another one.
         let meta = RawObject::new().with("progressToken", name);
@@ -197,7 +197,7 @@ impl App {
         let (turn, messages) = self.new_turn("kitbag call", Surface::Search);
         let correction = correct_arguments(&turn, name, &mut params);
         let call = McpCall::for_tool(name.to_owned(), params);
-        let result = self.run_call((turn, messages), call, meanwhile).await?;
+        let result = self.run_call((turn, messages), call, options).await?;
         Ok(serde_json::from_str(
             add_correction_note(result, correction.as_ref()).get(),
         )?)
@@ -209,11 +209,11 @@ impl App {
         &self,
         name: &str,
         arguments: &BTreeMap<String, String>,
-        meanwhile: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> anyhow::Result<Value> {
         let call = McpCall::for_prompt(call_params(name, arguments))?;
         let turn = self.new_turn("kitbag prompts", Surface::Search);
-        let result = self.run_call(turn, call, meanwhile).await?;
+        let result = self.run_call(turn, call, options).await?;
         Ok(serde_json::from_str(result.get())?)
     }
 
@@ -221,16 +221,16 @@ impl App {
     pub async fn read_resource(
         &self,
         uri: &str,
-        meanwhile: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> anyhow::Result<Value> {
         let params = RawObject::new().with("uri", uri);
-        let (turn, _unheard) = self.new_turn("kitbag resources", Surface::Search);
-        if let Some(kept) = remainder_resource::read_remainder(&turn, &params) {
-            return Ok(serde_json::from_str(kept?.get())?);
+        let (turn, _messages) = self.new_turn("kitbag resources", Surface::Search);
+        if let Some(remainder) = remainder_resource::read_remainder(&turn, &params) {
+            return Ok(serde_json::from_str(remainder?.get())?);
         }
         let call = McpCall::for_resource(params)?;
         let turn = self.new_turn("kitbag resources", Surface::All);
-        let result = self.run_call(turn, call, meanwhile).await?;
+        let result = self.run_call(turn, call, options).await?;
         Ok(serde_json::from_str(result.get())?)
     }
 
@@ -239,12 +239,12 @@ impl App {
         &self,
         (turn, mut messages): (Turn, mpsc::Receiver<OutgoingMessage>),
         call: McpCall,
-        meanwhile: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> anyhow::Result<Raw> {
         let CallOptions {
             progress,
             cancelled,
-        } = meanwhile;
+        } = options;
         let turn = Turn { cancelled, ..turn };
         let mut calling = pin!(pipeline::run(&turn, Call::Mcp(call)));
         let called = loop {
@@ -263,7 +263,7 @@ impl App {
 
     /// Returns the surface's initial cost in a local client's context, as far as tools are known.
     pub async fn surface_tokens(&self, surface: Surface) -> SurfaceTokens {
-        let (turn, _unheard) = self.new_turn("kitbag stats tokens", surface);
+        let (turn, _messages) = self.new_turn("kitbag stats tokens", surface);
         count_surface_tokens(&turn, surface).await
     }
 
@@ -295,11 +295,11 @@ impl App {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        meanwhile: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> anyhow::Result<Value> {
-        let (turn, _unheard) = self.new_turn(&format!("kitbag {tool}"), Surface::Code);
+        let (turn, _messages) = self.new_turn(&format!("kitbag {tool}"), Surface::Code);
         let turn = Turn {
-            cancelled: meanwhile.cancelled,
+            cancelled: options.cancelled,
             ..turn
         };
         let result = surface::call::call_tool(&turn, call_params(tool, &arguments)).await?;

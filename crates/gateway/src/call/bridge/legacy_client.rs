@@ -1,4 +1,4 @@
-//! Carries a call for a client that can be asked in mid-call.
+//! Bridges a call for a client that can be asked in mid-call.
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -18,7 +18,7 @@ use crate::turn::{BackChannel, Turn};
 /// The number of times that a modern server may end the same call with questions.
 const MAX_ROUNDS: usize = 10;
 
-pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
+pub(super) async fn bridge_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     for _ in 0..MAX_ROUNDS {
         let (in_flight, first) = send_call(target).await?;
         let result = follow_call(turn, target, in_flight, first).await?;

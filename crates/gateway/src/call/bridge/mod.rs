@@ -1,4 +1,4 @@
-//! Carries a call between a client of one era and a server of either.
+//! Bridges a call between a client of one era and a server of either.
 //!
 //! The eras differ in how a server asks the user a question: a legacy server asks in mid-call, a
 //! modern server ends the call with a list of questions and is called again. This gives four pairs:
@@ -33,10 +33,10 @@ use crate::turn::{AskStyle, Turn};
 /// The most questions that a server may have open in one call; a user could not answer more.
 const MAX_QUESTIONS: usize = 32;
 
-pub(crate) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
+pub(crate) async fn bridge_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     match turn.ask_style {
-        AskStyle::MidCall => legacy_client::carry_call(turn, target).await,
-        AskStyle::ByResult => modern_client::carry_call(turn, target).await,
+        AskStyle::MidCall => legacy_client::bridge_call(turn, target).await,
+        AskStyle::ByResult => modern_client::bridge_call(turn, target).await,
     }
 }
 
@@ -133,7 +133,7 @@ fn decline_excess_question(ask: ClientQuestion) {
 }
 
 /// Returns a result in the format of an era.
-pub(crate) fn for_era(era: Era, result: Raw) -> Raw {
+pub(crate) fn format_for_era(era: Era, result: Raw) -> Raw {
     match era {
         Era::Modern => mark_complete(result),
         Era::Legacy => result,

@@ -1,4 +1,4 @@
-//! Carries a call for a client that gets questions as the result, and repeats the call with the
+//! Bridges a call for a client that gets questions as the result, and repeats the call with the
 //! answers.
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ const MAX_GATHER_TIME: Duration = Duration::from_secs(1);
 /// The error code of a legacy server that requires the user to open a URL first.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
+pub(super) async fn bridge_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     let params = &mut target.outbound.params;
     let Some(ticket) = Ticket::in_params(params) else {
         // A modern server's state is forwarded.
@@ -124,8 +124,8 @@ impl ParkableCall<'_> {
         match done {
             Ok(result) => Ok(mark_complete(result)),
             Err(CallError::Refused { server, error }) => match url_questions(&error, &server) {
-                Some(_) if !self.turn.client.capabilities.can_visit() => {
-                    Err(Failure::CannotVisit { server })
+                Some(_) if !self.turn.client.capabilities.can_open_url() => {
+                    Err(Failure::CannotOpenUrl { server })
                 }
                 Some(questions) => Ok(self.conversation().park(&questions, ParkedCall::CallAgain)),
                 None => Err(CallError::Refused {

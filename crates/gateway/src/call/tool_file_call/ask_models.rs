@@ -14,8 +14,8 @@ use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 
 use super::attempt::{FailedAttempt, ModelAttempt};
-use super::carry_out::{ActionOutcome, text_content};
-use super::refusal::CallRefusal;
+use super::failure::ToolFileFailure;
+use super::run_action::{ActionOutcome, text_content};
 use crate::catalog::tool_files::{ModelProviders, model_subject};
 use crate::index::priors::MeasuredPriors;
 use crate::state::clock::today;
@@ -27,7 +27,7 @@ pub(super) async fn ask_models(
     providers: &ModelProviders,
     arguments: Map<String, Value>,
     trace: &HeaderMap,
-) -> Result<ActionOutcome, CallRefusal> {
+) -> Result<ActionOutcome, ToolFileFailure> {
     let request = PromptRequest::from_arguments(tool, arguments)?;
     let data = turn.gateway.platform.dated_data().await?;
     let measured = turn.gateway.services.index.measured_priors();
@@ -60,30 +60,29 @@ fn model_record(measured: &Arc<MeasuredPriors>, provider: &str, model: &str) -> 
 async fn ask_in_order(
     attempt: &ModelAttempt<'_>,
     candidates: &[ModelCandidate],
-) -> Result<ActionOutcome, CallRefusal> {
+) -> Result<ActionOutcome, ToolFileFailure> {
     let mut passed: Vec<SkippedModel> = Vec::new();
-    let mut refusals: Vec<CallRefusal> = Vec::new();
+    let mut failures: Vec<ToolFileFailure> = Vec::new();
     for (position, candidate) in candidates.iter().enumerate() {
         let is_last = position + 1 == candidates.len();
         match attempt.ask_model(candidate, is_last).await {
             Ok(answer) => return Ok(to_outcome(candidate, &answer, &passed)),
-            Err(FailedAttempt::Untouched(refusal)) => {
-                passed.push(SkippedModel::new(candidate, refusal.message.clone()));
-                refusals.push(refusal);
+            Err(FailedAttempt::Untouched(failure)) => {
+                passed.push(SkippedModel::new(candidate, failure.message.clone()));
+                failures.push(failure);
             }
-            Err(FailedAttempt::Ended(refusal)) => return Err(refusal),
+            Err(FailedAttempt::Ended(failure)) => return Err(failure),
         }
     }
-    Err(most_informative(refusals))
+    Err(most_informative(failures))
 }
 
-/// A refusal by a provider that the tenant uses is more informative than one about a missing
-/// credential.
-fn most_informative(mut refusals: Vec<CallRefusal>) -> CallRefusal {
-    let informative = refusals.iter().position(|it| it.code != "CONFIG_MISSING");
-    match refusals.is_empty() {
+/// A failure of a provider that the tenant uses is more informative than a missing credential.
+fn most_informative(mut failures: Vec<ToolFileFailure>) -> ToolFileFailure {
+    let informative = failures.iter().position(|it| it.code != "CONFIG_MISSING");
+    match failures.is_empty() {
         true => PromptError::NoRoute.into(),
-        false => refusals.swap_remove(informative.unwrap_or_default()),
+        false => failures.swap_remove(informative.unwrap_or_default()),
     }
 }
 
@@ -96,7 +95,7 @@ fn to_outcome(
     let about = text_content(&answer.to_metadata(candidate, passed).to_string());
     let (text, is_error) = match &answer.text {
         Some(text) => (text.clone(), false),
-        None => (no_text_refusal(candidate, answer).to_text(), true),
+        None => (no_text_failure(candidate, answer).to_text(), true),
     };
     ActionOutcome {
         result: raw(&json!({ "content": [text_content(&text), about], "isError": is_error })),
@@ -104,13 +103,13 @@ fn to_outcome(
     }
 }
 
-fn no_text_refusal(candidate: &ModelCandidate, answer: &PromptAnswer) -> CallRefusal {
+fn no_text_failure(candidate: &ModelCandidate, answer: &PromptAnswer) -> ToolFileFailure {
     let ModelCandidate {
         provider, model, ..
     } = candidate;
     let reason = answer.finish_reason.as_ref();
     let reason = reason.map_or_else(String::new, |it| format!("; its reason is `{it}`"));
-    CallRefusal {
+    ToolFileFailure {
         code: "NO_TEXT",
         message: format!("`{model}` of {provider} returned no text{reason}"),
         advice: Some(

@@ -1,8 +1,8 @@
 //! One attempt to ask a model, and its effect on the model's priors.
 //!
-//! An answer, and a failure that is the provider's own, leave an audit row, from which the model's
-//! priors are computed. A refused credential or an exhausted quota leaves none: it concerns the
-//! tenant, while other tenants are routed to the same model.
+//! Answers and the provider's own failures leave an audit row, from which the model's priors are
+//! computed. A rejected credential or an exhausted quota leaves none: it concerns one tenant, and
+//! other tenants use the same model.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use kitbag_tool_files::dated::{DataOfDay, ProviderRow};
 use kitbag_tool_spec::ActionSpec;
 use serde_json::Value;
 
-use super::refusal::CallRefusal;
+use super::failure::ToolFileFailure;
 use crate::catalog::tool_files::{ModelProvider, ModelProviders, model_subject};
 use crate::state::clock::now;
 use crate::turn::Turn;
@@ -34,8 +34,8 @@ pub(super) struct ModelAttempt<'a> {
 
 pub(super) enum FailedAttempt {
     /// The provider has certainly not processed the prompt; another one may be tried.
-    Untouched(CallRefusal),
-    Ended(CallRefusal),
+    Untouched(ToolFileFailure),
+    Ended(ToolFileFailure),
 }
 
 /// A provider, the request for one of its models, and the paths of the fields in its answer.
@@ -83,13 +83,16 @@ impl ModelAttempt<'_> {
         })
     }
 
-    async fn find_credential(&self, provider: &ModelProvider) -> Result<Credential, CallRefusal> {
+    async fn find_credential(
+        &self,
+        provider: &ModelProvider,
+    ) -> Result<Credential, ToolFileFailure> {
         let credentials = &self.turn.gateway.services.credentials;
         let tenant = &self.turn.caller().tenant;
         let credential = credentials
             .find_credential(tenant, provider.credential())
             .await;
-        credential.map_err(|error| CallRefusal::from_store_error(&error))
+        credential.map_err(|error| ToolFileFailure::from_store_error(&error))
     }
 
     async fn send_request(
@@ -152,10 +155,10 @@ impl FailedAttempt {
     fn from_answer(provider: &str, answer: &ActionAnswer) -> Self {
         /// Some providers use it when overloaded.
         const OVERLOADED: u16 = 529;
-        let refusal = CallRefusal::from_provider_answer(provider, answer);
+        let failure = ToolFileFailure::from_provider_answer(provider, answer);
         match answer.status {
-            429 | 503 | OVERLOADED => Self::Untouched(refusal),
-            _ => Self::Ended(refusal),
+            429 | 503 | OVERLOADED => Self::Untouched(failure),
+            _ => Self::Ended(failure),
         }
     }
 }
@@ -178,13 +181,13 @@ impl From<ActionError> for FailedAttempt {
     }
 }
 
-impl From<CallRefusal> for FailedAttempt {
-    fn from(refusal: CallRefusal) -> Self {
-        Self::Ended(refusal)
+impl From<ToolFileFailure> for FailedAttempt {
+    fn from(failure: ToolFileFailure) -> Self {
+        Self::Ended(failure)
     }
 }
 
-fn unknown_provider(candidate: &ModelCandidate) -> CallRefusal {
+fn unknown_provider(candidate: &ModelCandidate) -> ToolFileFailure {
     let provider = candidate.provider.clone();
     PromptError::UnknownProvider { provider }.into()
 }

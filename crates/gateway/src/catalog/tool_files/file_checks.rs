@@ -1,7 +1,7 @@
 //! Runs the checks of `kitbag tools check` on tool files before they are offered.
 //!
-//! Skipped are checks that need the tools' documentation pages or a search: whether the pages
-//! exist, and whether their intents find them.
+//! Checks that need the documentation pages or a search are skipped: whether a tool's pages exist,
+//! and whether its intents find it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -87,8 +87,8 @@ impl CheckedFiles {
 
     /// True if a check has found a mistake in the file.
     pub(super) fn has_findings_for(&self, file: &ToolFile) -> bool {
-        let alone = self.file_findings.get(&file.path);
-        alone.is_some_and(|(_, found)| !found.is_empty())
+        let own = self.file_findings.get(&file.path);
+        own.is_some_and(|(_, found)| !found.is_empty())
             || self.manifest_findings.iter().any(|it| it.file == file.path)
     }
 }

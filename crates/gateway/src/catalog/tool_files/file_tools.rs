@@ -173,10 +173,10 @@ fn is_among(credentials: &BTreeSet<CredentialName>, file: &ToolFile) -> bool {
 impl FileTool {
     fn new(file: &Arc<ToolFile>, endpoint: ToolEndpoint, clients: &mut ApiClients) -> Self {
         let api = clients.build_api(file, &endpoint);
-        let carried_out_by = api.map_or(FileToolExecutor::Kitbag, |api| {
+        let executor = api.map_or(FileToolExecutor::Kitbag, |api| {
             FileToolExecutor::Api(Box::new(api))
         });
-        Self::with_executor(file, endpoint, carried_out_by)
+        Self::with_executor(file, endpoint, executor)
     }
 
     fn with_executor(

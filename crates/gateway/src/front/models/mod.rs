@@ -61,9 +61,9 @@ async fn relay_request(
                 vendor,
             };
             let passed = admitted.relay(request).await;
-            passed.unwrap_or_else(|refusal| refusal.to_response(vendor))
+            passed.unwrap_or_else(|rejection| rejection.to_response(vendor))
         }
-        Err(refusal) => refusal.to_response(vendor),
+        Err(rejection) => rejection.to_response(vendor),
     }
 }
 

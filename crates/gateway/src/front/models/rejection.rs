@@ -37,8 +37,8 @@ pub(super) enum ModelRejection {
 }
 
 impl From<Rejection> for ModelRejection {
-    fn from(refused: Rejection) -> Self {
-        match refused {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
             Rejection::KeyMissing | Rejection::NotABearer => Self::KeyMissing,
             other => Self::NotAdmitted(other),
         }

@@ -1,4 +1,4 @@
-//! The tools for one or several intents, which share the slots of the result.
+//! The tools for one or several queries, which share the slots of the result.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::state::gateway::Gateway;
 use crate::surface::find::{Findings, find_when_indexed};
 use crate::surface::withheld::WithheldTools;
 
-/// The settings of the search for each intent.
+/// The settings of the search for each query.
 pub(super) struct SearchSettings<'a> {
     pub(super) options: &'a Options,
-    /// The least probability of a correct tool at which an intent gets any tools.
+    /// The least probability of a correct tool at which a query gets any tools.
     pub(super) min_confidence: f32,
 }
 
@@ -35,21 +35,21 @@ impl SearchSettings<'_> {
 
 pub(super) struct RetrieveFindings {
     pub(super) candidates: Vec<Candidate>,
-    /// The lowest confidence of all intents; `None` if it is unknown for any of them.
+    /// The lowest confidence of all queries; `None` if it is unknown for any of them.
     pub(super) confidence: Option<Confidence>,
     pub(super) degraded: Option<String>,
     /// The language of a query that is not in English.
     pub(super) language: Option<&'static str>,
-    /// The corrected query, if there is a single intent and it had misspelled words.
+    /// The corrected query, if there is a single query and it had misspelled words.
     pub(super) corrected: Option<String>,
     pub(super) unfinished: PendingListings,
     pub(super) withheld: WithheldTools,
-    /// One row per intent, if there were several.
+    /// One row per query, if there were several.
     pub(super) intents: Option<Vec<QueryRow>>,
     pub(super) catalog: Arc<Catalog>,
 }
 
-/// The tools for one intent, best first.
+/// The tools for one query, best first.
 #[derive(Debug, Serialize)]
 pub(super) struct QueryRow {
     intent: String,
@@ -105,14 +105,14 @@ impl RetrieveFindings {
             each.iter().map(|it| it.candidates.as_slice()),
             settings.options.top_k,
         );
-        let kept: HashSet<_> = candidates
+        let included: HashSet<_> = candidates
             .iter()
             .map(|it| it.entry.tool_name.as_str())
             .collect();
         let rows = intents
             .iter()
             .zip(&each)
-            .map(|(intent, found)| QueryRow::new(intent, found, &kept));
+            .map(|(intent, found)| QueryRow::new(intent, found, &included));
         Self {
             intents: Some(rows.collect()),
             confidence: each
@@ -136,12 +136,12 @@ impl RetrieveFindings {
 }
 
 impl QueryRow {
-    fn new(intent: &str, found: &Findings, kept: &HashSet<&str>) -> Self {
+    fn new(intent: &str, found: &Findings, included: &HashSet<&str>) -> Self {
         let names = found.candidates.iter().map(|it| &it.entry.tool_name);
         Self {
             intent: intent.to_owned(),
             tools: names
-                .filter(|name| kept.contains(name.as_str()))
+                .filter(|name| included.contains(name.as_str()))
                 .cloned()
                 .collect(),
             confident: found.is_confident(),
@@ -158,7 +158,7 @@ fn latest_catalog(found: &[Findings]) -> Arc<Catalog> {
 }
 
 /// Takes the best tool of each, then the second of each, and so on, because scores are comparable
-/// only within one intent.
+/// only within one query.
 fn interleave<'a>(lists: impl Iterator<Item = &'a [Candidate]>, most: usize) -> Vec<Candidate> {
     let lists: Vec<_> = lists.collect();
     let longest = lists.iter().map(|list| list.len()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `POST /v1/retrieve`: the tools for an intent, formatted for a context.
+//! `POST /v1/retrieve`: the tools for a query, formatted for a context.
 
 mod context;
 mod findings;
@@ -35,7 +35,7 @@ pub(super) async fn post_retrieve(
     let origin = access_log::request_origin(peer, request.headers());
     let posted = match read_json_post(&gateway, peer, request).await {
         Ok(posted) => posted,
-        Err(refused) => return refused,
+        Err(response) => return response,
     };
     let (caller, body) = (&posted.caller, &posted.bytes);
     let request = RetrieveRequest::parse(body).and_then(|mut request| {

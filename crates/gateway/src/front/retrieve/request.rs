@@ -25,16 +25,16 @@ pub(super) struct RetrieveRequest {
     pub(super) format: DefinitionFormat,
 }
 
-/// The intents of a request.
+/// The queries of a request, from its field `intent` or `intents`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RequestedQueries {
     One(String),
-    /// Each intent finds its own tools, and all share the slots.
+    /// Each query finds its own tools, and all share the slots.
     Several(Vec<String>),
 }
 
 /// Each is embedded by itself, and each needs one of at most twenty slots.
-const MOST_INTENTS: usize = 10;
+const MOST_QUERIES: usize = 10;
 
 /// The output format of the tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -159,7 +159,7 @@ impl Fields {
     fn take_queries(&mut self) -> Result<RequestedQueries, RequestFault> {
         let one = self.take_field("intent", |_| true)?;
         let several = self.take_field("intents", |it: &Vec<_>| {
-            (1..=MOST_INTENTS).contains(&it.len())
+            (1..=MOST_QUERIES).contains(&it.len())
         })?;
         match (one, several) {
             (Some(intent), None) => Ok(RequestedQueries::One(intent)),
@@ -176,14 +176,14 @@ impl Fields {
     fn take_field<T: serde::de::DeserializeOwned>(
         &mut self,
         name: &str,
-        may_be: impl Fn(&T) -> bool,
+        is_valid: impl Fn(&T) -> bool,
     ) -> Result<Option<T>, RequestFault> {
         let Some(value) = self.0.remove(name).filter(|value| !value.is_null()) else {
             return Ok(None);
         };
         let shown = value.to_string();
         match serde_json::from_value(value) {
-            Ok(read) if may_be(&read) => Ok(Some(read)),
+            Ok(read) if is_valid(&read) => Ok(Some(read)),
             _ => Err(RequestFault::invalid_field(
                 name,
                 &format!("cannot be {}", excerpt(&shown)),

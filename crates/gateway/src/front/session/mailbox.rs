@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::front::in_flight::OutgoingMessage;
 use kitbag_domain::sync::lock;
 
-/// The most messages kept for a disconnected client; older messages are dropped.
+/// The most messages stored for a disconnected client; older messages are dropped.
 const MAX_MESSAGES: usize = 256;
 /// The most bytes of those messages, except the latest message: that may be an answer.
 const MAX_BYTES: usize = 4 << 20;
@@ -53,8 +53,8 @@ impl Mailbox {
         self.wait_for(|state| state.first_from(from)).await
     }
 
-    /// Waits until there is a message that no reader has taken and this reader may have it, and
-    /// returns it.
+    /// Waits until there is a message that no reader has taken and `may` returns true. Takes the
+    /// message, and returns it with its number.
     pub(crate) async fn take_next(&self, may: impl Fn() -> bool) -> Option<(u64, Message)> {
         self.wait_for(|state| {
             let found = state.first_from(state.untaken).filter(|_| may())?;

@@ -17,7 +17,7 @@ use crate::turn::view::McpEndpoint;
 use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
-/// A session that is unused for this long is over.
+/// A session ends after this time without use.
 const SESSION_LIFETIME: Duration = Duration::from_secs(3600);
 /// The longest `initialize` parameters. They are stored as long as the session; a few hundred bytes
 /// are common.

@@ -1,4 +1,4 @@
-//! The answers a legacy client gets as streams, kept for a while so that a broken one can be
+//! The answers a legacy client gets as streams, stored for a while so that a broken one can be
 //! resumed with `Last-Event-ID`.
 
 use std::collections::BTreeMap;

@@ -62,9 +62,9 @@ pub(crate) async fn count_new_calls(
                 continue;
             }
             calls += seen.calls;
-            let kept = tracks.entry(tool).or_default();
-            kept.track.add_calls(&seen, days_ago);
-            kept.updated_at = now;
+            let stored = tracks.entry(tool).or_default();
+            stored.track.add_calls(&seen, days_ago);
+            stored.updated_at = now;
         }
     }
     tracks.values_mut().for_each(|it| it.track.limit_calls());
@@ -96,19 +96,19 @@ pub(crate) async fn load_tracks(
 
 /// An unreadable row was written by another version, and is counted again.
 fn from_stored(row: StoredPrior) -> Option<(Capability, StoredTrack)> {
-    let kept = StoredTrack {
+    let stored = StoredTrack {
         track: serde_json::from_str(&row.body).ok()?,
         updated_at: row.updated_at,
     };
-    Some((Capability::tool(row.server, row.name), kept))
+    Some((Capability::tool(row.server, row.name), stored))
 }
 
-fn to_stored((tool, kept): (Capability, StoredTrack)) -> StoredPrior {
+fn to_stored((tool, stored): (Capability, StoredTrack)) -> StoredPrior {
     StoredPrior {
         server: tool.server,
         name: tool.name,
-        body: serde_json::to_string(&kept.track).expect("a track is plain JSON"),
-        updated_at: kept.updated_at,
+        body: serde_json::to_string(&stored.track).expect("a track is plain JSON"),
+        updated_at: stored.updated_at,
     }
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 use kitbag_config::CronSchedule;
 use kitbag_domain::Timestamp;
 
-/// Priors of last night are a day old at most, plus the time of a run.
+/// Priors that are computed every night are at most a day old, plus the time of a run.
 const FRESH_FOR: i64 = 26 * 3_600_000;
 /// The time after which a missed run counts as overdue.
 const GRACE: i64 = 2 * 3_600_000;
 
-/// Returns the age of overdue priors. If they were never computed, it counts from `begun`.
+/// Returns the age of overdue priors. If they were never computed, it counts from `started_at`.
 pub fn overdue_age(
     schedule: Option<&CronSchedule>,
     last: Option<Timestamp>,

@@ -58,8 +58,8 @@ impl Audited {
     }
 
     async fn track(&self) -> Option<ToolTrack> {
-        let kept = load_tracks(&self.store, NAMESPACE).await.unwrap();
-        kept.get(&git_log()).map(|kept| kept.track.clone())
+        let tracks = load_tracks(&self.store, NAMESPACE).await.unwrap();
+        tracks.get(&git_log()).map(|stored| stored.track.clone())
     }
 }
 

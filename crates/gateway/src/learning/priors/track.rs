@@ -16,7 +16,7 @@ const GUESS: f64 = 5.0;
 /// shows it after a day.
 const MOST_CALLS: f64 = 50.0;
 /// The weight halves every day.
-const KEPT_PER_DAY: f64 = 0.5;
+const DAILY_FACTOR: f64 = 0.5;
 /// A tool with fewer weighted calls counts as never called.
 const FORGOTTEN: f64 = 0.01;
 /// With fewer calls, the 99th percentile is unknown.
@@ -41,13 +41,13 @@ pub(crate) struct ToolTrack {
 impl ToolTrack {
     /// Ages the record by a number of days.
     pub(crate) fn fade(&mut self, days: f64) {
-        let kept = KEPT_PER_DAY.powf(days);
-        self.scale_outcomes(kept);
-        self.latencies.fade(kept);
-        self.answers *= kept;
-        self.tokens *= kept;
-        self.priced *= kept;
-        self.spent_usd *= kept;
+        let factor = DAILY_FACTOR.powf(days);
+        self.scale_outcomes(factor);
+        self.latencies.fade(factor);
+        self.answers *= factor;
+        self.tokens *= factor;
+        self.priced *= factor;
+        self.spent_usd *= factor;
     }
 
     /// Adds the calls of a span that ended `days_ago`.

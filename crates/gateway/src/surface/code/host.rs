@@ -157,7 +157,7 @@ impl ProgramHost {
                 let answer = self.run_call(call, pending).await?;
                 value::api_value(&answer)
             }
-            CalledTool::Request(ApiRequest::Rest { result, offset }) => {
+            CalledTool::Request(ApiRequest::Remainder { result, offset }) => {
                 path::remainder_value(&self.turn, result, offset)
                     .map_err(|failure| to_host_error(&failure))
             }

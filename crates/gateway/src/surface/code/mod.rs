@@ -108,8 +108,8 @@ pub(super) async fn run_program(
     }
 }
 
-/// Makes the only call of a program, under the rules for programs. `purpose` is the request that it
-/// performs.
+/// Makes one call under the rules for programs, without running a program. `purpose` is the request
+/// that it performs.
 pub(super) async fn run_single_call(
     turn: Turn,
     purpose: &str,

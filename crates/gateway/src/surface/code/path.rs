@@ -8,8 +8,8 @@ use crate::call::failure::Failure;
 use crate::call::resolve;
 use crate::catalog::CatalogEntry;
 use crate::surface::groups;
-use crate::surface::parse_arguments::parse_arguments as own_arguments;
-use crate::surface::request::{ApiRequest, remainder_page as rest_of_result};
+use crate::surface::parse_arguments::parse_arguments;
+use crate::surface::request::{ApiRequest, remainder_page};
 use crate::surface::tools::AlwaysOnTool;
 use crate::turn::Turn;
 
@@ -125,7 +125,7 @@ fn add_provider(arguments: &Raw, provider: &str, method: &str) -> Result<Raw, Fa
 
 fn api_request(turn: &Turn, arguments: &Raw) -> Result<CalledTool, Failure> {
     let checker = &turn.gateway.services.checker;
-    let (request_arguments, _) = own_arguments(checker, AlwaysOnTool::Call, Some(arguments))?;
+    let (request_arguments, _) = parse_arguments(checker, AlwaysOnTool::Call, Some(arguments))?;
     Ok(CalledTool::Request(ApiRequest::from_arguments(
         request_arguments,
     )?))
@@ -134,7 +134,7 @@ fn api_request(turn: &Turn, arguments: &Raw) -> Result<CalledTool, Failure> {
 /// Returns a page of the remainder of an earlier result.
 pub(super) fn remainder_value(turn: &Turn, result: String, offset: usize) -> Result<Raw, Failure> {
     let tokens = turn.gateway.surfaces.result_tokens;
-    let page = rest_of_result(turn, result, offset, tokens)?;
+    let page = remainder_page(turn, result, offset, tokens)?;
     Ok(raw(&page))
 }
 

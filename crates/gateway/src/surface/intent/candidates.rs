@@ -12,7 +12,7 @@ use crate::call::observe;
 use crate::surface::adaptive_list;
 use crate::surface::code::tool_declaration;
 use crate::surface::find::{DEFAULT_LIMIT, Findings, find_audited};
-use crate::surface::signature::api_signature as api_request;
+use crate::surface::signature::api_signature;
 use crate::surface::tools::AlwaysOnTool;
 
 /// Further candidates for `describe`, if the best do not match the request.
@@ -79,7 +79,7 @@ fn candidate_line(
         return Some(strip_to_one_line(&tool_declaration(entry, size)));
     }
     let provider = request.turn.gateway.providers.get(&name.parse().ok()?)?;
-    Some(api_request(provider.spec()))
+    Some(api_signature(provider.spec()))
 }
 
 /// Formats the next candidates in one line: `Also: sentry.list_issues query/simple list_errors, …`.

@@ -189,10 +189,10 @@ fn can_call(request: &IntentRequest, entry: &CatalogEntry, arguments: &Map<Strin
     let schema = entry.input_schema();
     let known = arguments.keys().all(|name| has_parameter(&schema, name));
     let zones = zone_names();
-    let placed =
+    let has_valid_zones =
         zones.is_empty() || zones::resolve_zones(&schema, &mut arguments.clone(), zones).is_ok();
     let checked = checker.check_arguments(&entry.definition, &raw(arguments));
-    (reads || !arguments.is_empty()) && known && placed && checked.is_ok()
+    (reads || !arguments.is_empty()) && known && has_valid_zones && checked.is_ok()
 }
 
 fn has_parameter(schema: &Value, name: &str) -> bool {

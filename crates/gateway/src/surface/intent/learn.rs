@@ -153,14 +153,14 @@ async fn change_template(
 ) {
     let services = &turn.gateway.services;
     let tenant = &turn.caller().tenant;
-    let mut became = None;
-    let kept = learned_templates::change_template(&services.store, tenant, id, now(), |known| {
+    let mut changed = None;
+    let stored = learned_templates::change_template(&services.store, tenant, id, now(), |known| {
         let is_new = known.is_none();
         let (template, state) = change(known)?;
-        became = Some((is_new, state));
+        changed = Some((is_new, state));
         Some(template)
     });
-    match kept.await {
+    match stored.await {
         Ok(None) => return,
         Ok(Some(_)) => services.intents.forget_learned(tenant),
         Err(error) => {
@@ -168,7 +168,7 @@ async fn change_template(
             return;
         }
     }
-    if let Some(event) = became.and_then(|(is_new, state)| change_event(is_new, state)) {
+    if let Some(event) = changed.and_then(|(is_new, state)| change_event(is_new, state)) {
         tracing::info!(template = id, event = event.as_str(), "learned");
         services.meter.record_event(&turn.client, event);
     }

@@ -123,11 +123,11 @@ impl IntentRequest {
         let flags = self.turn.gateway.code.route;
         let mut step = route::FIRST;
         if let Some(discovery) = Discovery::parse(&self.intent, &self.params) {
-            let turn = route::discovery_first(&flags);
+            let next = route::discovery_first(&flags);
             self.intent = discovery.words;
             self.params = discovery.arguments;
-            self.record_step(&turn);
-            match turn.next {
+            self.record_step(&next);
+            match next.next {
                 RouteNext::Try(first) => step = first,
                 _ => return (RouteStep::Candidates, self.unknown_intent()),
             }
@@ -198,10 +198,10 @@ impl IntentRequest {
 
     fn cached_answer(&self) -> Attempt {
         let services = &self.turn.gateway.services;
-        let kept = lock(&services.intents.results)
+        let cached = lock(&services.intents.results)
             .get(&self.key, now())
             .cloned();
-        let Some(CachedAnswer { answer, since }) = kept else {
+        let Some(CachedAnswer { answer, since }) = cached else {
             services
                 .meter
                 .record_event(&self.turn.client, OperationEvent::CacheMiss);

@@ -36,7 +36,7 @@ pub(super) async fn try_template(request: &IntentRequest) -> Attempt {
         Some(TemplateMatch::Ready {
             template,
             mut params,
-        }) => match settle_zones(&template, &mut params) {
+        }) => match resolve_param_zones(&template, &mut params) {
             Ok(()) => run_template(request, &offers, &template, params, &learned).await,
             Err(note) => Attempt::Incomplete { note },
         },
@@ -116,13 +116,16 @@ async fn run_template(
 }
 
 /// Replaces locations by their time zones, or returns an error for unknown ones.
-fn settle_zones(template: &IntentTemplate, params: &mut Map<String, Value>) -> Result<(), String> {
+fn resolve_param_zones(
+    template: &IntentTemplate,
+    params: &mut Map<String, Value>,
+) -> Result<(), String> {
     let zones = direct::zone_names();
     if zones.is_empty() {
         return Ok(());
     }
-    let settled = zones::resolve_zones(&template.parameters().schema(), params, zones);
-    settled.map_err(|(name, text)| {
+    let resolved = zones::resolve_zones(&template.parameters().schema(), params, zones);
+    resolved.map_err(|(name, text)| {
         format!(
             "`{}` does this, but `{}` is not a time zone for {name}; name one, such as Europe/Berlin.",
             template.name(),

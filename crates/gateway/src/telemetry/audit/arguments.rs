@@ -14,11 +14,11 @@ const MAX_PARSED_BYTES: usize = 64 * 1024;
 
 /// Converts arguments, which are JSON, as `[audit] arguments` says.
 pub(crate) fn to_recorded_arguments(
-    kept: ArgumentRecording,
+    recording: ArgumentRecording,
     store: &Store,
     arguments: &str,
 ) -> Option<RecordedArguments> {
-    let text = match kept {
+    let text = match recording {
         ArgumentRecording::None => return None,
         ArgumentRecording::Hash => store.hash_arguments(&canonicalize(arguments)),
         ArgumentRecording::Redacted => redact_secrets(arguments),
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn like_arguments_have_one_canonical_form() {
+    fn equal_arguments_have_one_canonical_form() {
         let one = canonicalize(r#"{"b":[{"y":1,"x":2}],"a":1.50}"#);
         let two = canonicalize(r#"{ "a": 1.50, "b": [{"x":2,"y":1}] }"#);
         assert_eq!(one, two);

@@ -74,7 +74,7 @@ impl AuditedQuery<'_> {
         let Some(skipped) = services.query_budgets.try_spend(&by.caller.tenant, &LIMITS) else {
             return;
         };
-        let kept = by.gateway.audit_settings.arguments;
+        let recording = by.gateway.audit_settings.arguments;
         let found = end.found.map(|found| format!("{found} found"));
         let detail: Vec<String> = found.into_iter().chain(describe_skipped(skipped)).collect();
         services.audit.record_inquiry(Inquiry {
@@ -91,7 +91,7 @@ impl AuditedQuery<'_> {
                 tokens: end.tokens.map(|tokens| tokens as u64),
                 price: None,
             },
-            arguments: to_recorded_arguments(kept, &services.store, self.arguments),
+            arguments: to_recorded_arguments(recording, &services.store, self.arguments),
             detail: (!detail.is_empty()).then(|| ShortText::truncate(&detail.join("; "))),
         });
     }

@@ -3,11 +3,11 @@
 //!
 //! # Layout
 //! - this file: one method for each event that is counted
-//! - `prices`: the tokens of the whole catalog for a caller
+//! - `catalog_estimates`: the tokens of the whole catalog for a caller
 //!
 //! The figures and their exporters are in `kitbag-telemetry`.
 
-mod prices;
+mod catalog_estimates;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use kitbag_domain::{Caller, Capability, Kind, Observation, ServerName, Tenant, TraceParent};
 use kitbag_wire::Raw;
 
-use self::prices::Prices;
+use self::catalog_estimates::CatalogEstimates;
 use crate::call::failure::Failure;
 use crate::catalog::Catalog;
 use crate::turn::client::McpClient;
@@ -31,7 +31,7 @@ use kitbag_wire::Era;
 
 pub struct Meter {
     tables: Arc<Mutex<UsageFigures>>,
-    prices: Prices,
+    estimates: CatalogEstimates,
     settings: kitbag_config::Telemetry,
     exporter: OnceLock<OtlpExporter>,
     models: Mutex<ModelRequestFigures>,
@@ -60,7 +60,7 @@ impl Meter {
     pub(crate) fn new(settings: kitbag_config::Telemetry) -> Self {
         Self {
             tables: Arc::default(),
-            prices: Prices::default(),
+            estimates: CatalogEstimates::default(),
             settings,
             exporter: OnceLock::new(),
             models: Mutex::default(),
@@ -83,9 +83,9 @@ impl Meter {
         let (surface, whole) = match list.view {
             View::Merged(surface) if surface.truncates_answers() => {
                 let caller = &list.client.caller;
-                let whole = self
-                    .prices
-                    .price_visible_tools(list.policy, caller, list.catalog);
+                let whole =
+                    self.estimates
+                        .estimate_visible_tools(list.policy, caller, list.catalog);
                 (surface.as_str(), whole)
             }
             View::Merged(surface) => (surface.as_str(), shown),

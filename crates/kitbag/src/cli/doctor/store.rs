@@ -11,7 +11,7 @@ use kitbag_store::{Error, Store};
 
 use super::finding::{Area, Finding};
 use crate::key_check::{UnknownTenant, unknown_tenants};
-use kitbag_gateway::admin::priors_report::stale_since;
+use kitbag_gateway::admin::priors_report::overdue_priors_age;
 use kitbag_gateway::learning::priors::overdue::stale_message;
 use kitbag_gateway::secrets::vault;
 use kitbag_gateway::state::clock::now;
@@ -101,7 +101,7 @@ async fn check_contents(store: &Store, config: &Config, findings: &mut Vec<Findi
 
 /// Warns if the priors are overdue.
 async fn check_priors(store: &Store, config: &Config) -> Option<Finding> {
-    let age = stale_since(config, store, now()).await.ok()??;
+    let age = overdue_priors_age(config, store, now()).await.ok()??;
     let finding = AREA.warning("priors", stale_message(age));
     Some(
         finding.with_advice(

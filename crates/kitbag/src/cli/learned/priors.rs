@@ -80,7 +80,7 @@ async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()>
     store.close().await;
     let mut report = report?;
     if let Some(name) = name {
-        report.tools.retain(|row| row.is_called(name));
+        report.tools.retain(|row| row.has_name(name));
         if report.tools.is_empty() {
             return Err(anyhow!("no priors for `{name}`"))
                 .advise(|| "process the latest calls: kitbag learned priors run".to_owned());

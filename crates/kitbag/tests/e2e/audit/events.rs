@@ -143,7 +143,7 @@ async fn a_configuration_change_is_audited_when_made_and_when_effective() {
         "{path} {changes}"
     );
     assert_eq!(row.client.as_deref(), Some("kitbag servers remove"));
-    let details: Vec<_> = events(&rows, Action::ConfigurationInForce)
+    let details: Vec<_> = events(&rows, Action::ConfigurationLoaded)
         .into_iter()
         .map(|(_, detail, _)| detail)
         .collect();

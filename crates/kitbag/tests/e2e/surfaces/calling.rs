@@ -109,7 +109,7 @@ async fn a_result_that_breaks_its_tools_promise_says_so() {
         );
         let text = broken.text();
         assert!(
-            text.contains("does not fit the tool's own output schema"),
+            text.contains("does not match the tool's own output schema"),
             "{text}"
         );
         assert!(
@@ -121,6 +121,6 @@ async fn a_result_that_breaks_its_tools_promise_says_so() {
         setup
             .gateway
             .log()
-            .contains("does not fit the tool's own output schema")
+            .contains("does not match the tool's own output schema")
     );
 }

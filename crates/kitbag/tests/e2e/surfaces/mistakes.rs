@@ -250,7 +250,7 @@ async fn check(client: &Client, tool: &str, wrong: &Value, output: &[&str]) {
     let error = call_api(client, tool, wrong).await.tool_error();
     assert!(
         error.starts_with(&format!(
-            "`{tool}` was not called, its arguments do not fit:\n"
+            "`{tool}` was not called because its arguments are invalid:\n"
         )),
         "{error}"
     );

@@ -132,7 +132,7 @@ impl ReplayedSet {
     fn add_request(&mut self, intent: EmbeddedQuery, mut relevant: Vec<String>) {
         relevant.retain(|tool| self.index.get(tool).is_some());
         if !relevant.is_empty() {
-            let ranked = rank_tools(&self.index, intent.as_intent());
+            let ranked = rank_tools(&self.index, intent.as_query());
             self.requests.push(ReplayedRequest {
                 intent,
                 relevant,
@@ -181,7 +181,7 @@ impl ReplayedSet {
     }
 
     fn ranked_with(&self, request: &ReplayedRequest, experience: &Experience) -> Vec<String> {
-        let intent = request.intent.as_intent();
+        let intent = request.intent.as_query();
         let votes: Votes = experience.votes_for_query(&intent, NOW);
         let with_votes = Query {
             votes: Some(&votes),

@@ -175,7 +175,7 @@ impl<'a> StreamReplay<'a> {
 
     /// Adds a lesson; each request is its own session.
     fn add_lesson(&mut self, number: usize, tool: &str, signal: Signal) {
-        let context = self.set.requests[number].intent.as_intent().vector;
+        let context = self.set.requests[number].intent.as_query().vector;
         self.lessons.push(Lesson {
             tool: tool.to_owned(),
             context: context.unwrap_or_default().into(),

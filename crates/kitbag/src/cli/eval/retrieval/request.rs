@@ -64,7 +64,7 @@ impl RequestRunner<'_> {
             weights: self.ranker.weights(),
             ..Options::default()
         };
-        retrieve(self.built, intent.as_intent(), &options, |at| {
+        retrieve(self.built, intent.as_query(), &options, |at| {
             !taken_out.contains(&at)
         })
     }

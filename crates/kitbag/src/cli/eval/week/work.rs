@@ -97,7 +97,7 @@ impl Work {
 
     /// Returns the top five tools for a request with these lessons.
     pub(super) fn first_five(&self, request: &str, learned: &Experience) -> Vec<String> {
-        let intent = self.intents[request].as_intent();
+        let intent = self.intents[request].as_query();
         let votes = learned.votes_for_query(&intent, NOW);
         let intent = Query {
             votes: Some(&votes),

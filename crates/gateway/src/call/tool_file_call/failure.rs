@@ -7,15 +7,15 @@ use kitbag_platform::PlatformError;
 use kitbag_wire::{Raw, raw};
 use serde_json::json;
 
-use super::carry_out::text_content;
+use super::run_action::text_content;
 
-pub(super) struct CallRefusal {
+pub(super) struct ToolFileFailure {
     pub(super) code: &'static str,
     pub(super) message: String,
     pub(super) advice: Option<String>,
 }
 
-impl CallRefusal {
+impl ToolFileFailure {
     fn new(code: &'static str, error: &(impl Remedy + ToString)) -> Self {
         Self {
             code,
@@ -64,19 +64,19 @@ impl CallRefusal {
     }
 }
 
-impl From<ActionError> for CallRefusal {
+impl From<ActionError> for ToolFileFailure {
     fn from(error: ActionError) -> Self {
         Self::new(error.code(), &error)
     }
 }
 
-impl From<PlatformError> for CallRefusal {
+impl From<PlatformError> for ToolFileFailure {
     fn from(error: PlatformError) -> Self {
         Self::new(error.code(), &error)
     }
 }
 
-impl From<PromptError> for CallRefusal {
+impl From<PromptError> for ToolFileFailure {
     fn from(error: PromptError) -> Self {
         Self::new(error.code(), &error)
     }

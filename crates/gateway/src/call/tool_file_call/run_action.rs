@@ -14,7 +14,7 @@ use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
 
 use super::ask_models::ask_models;
-use super::refusal::CallRefusal;
+use super::failure::ToolFileFailure;
 use super::target::{ChosenAction, ToolFileTarget};
 use crate::call::failure::Failure;
 use crate::catalog::tool_files::FileToolExecutor;
@@ -41,7 +41,7 @@ pub(crate) async fn run_action(
             ask_models(turn, *tool, providers, chosen.arguments, &target.trace).await
         }
     };
-    Ok(done.unwrap_or_else(|refusal| ActionOutcome::without_price(refusal.to_tool_result())))
+    Ok(done.unwrap_or_else(|failure| ActionOutcome::without_price(failure.to_tool_result())))
 }
 
 /// The result of a call.
@@ -65,14 +65,14 @@ async fn call_api(
     target: &ToolFileTarget,
     api: &DeclaredApi,
     chosen: &ChosenAction<'_>,
-) -> Result<ActionAnswer, CallRefusal> {
+) -> Result<ActionAnswer, ToolFileFailure> {
     let declaration = target.tool.file.api.as_ref();
     let name = declaration.and_then(|api| api.credential.as_ref());
     let credentials = &turn.gateway.services.credentials;
     let credential = credentials
         .find_credential(&turn.caller().tenant, name)
         .await;
-    let credential = credential.map_err(|error| CallRefusal::from_store_error(&error))?;
+    let credential = credential.map_err(|error| ToolFileFailure::from_store_error(&error))?;
     let request = chosen.action.request.as_ref();
     let request = request.expect("every action of a tool with an API is a request");
     let answer = api.call(
@@ -102,7 +102,7 @@ async fn call_platform(
     turn: &Turn,
     target: &ToolFileTarget,
     chosen: ChosenAction<'_>,
-) -> Result<Raw, CallRefusal> {
+) -> Result<Raw, ToolFileFailure> {
     let caller = PlatformCaller {
         tenant: turn.caller().tenant.clone(),
         key: turn.caller().key.clone(),

@@ -12,27 +12,27 @@ use kitbag_domain::sync::lock;
 use kitbag_policy::Policy;
 
 #[derive(Default)]
-pub(super) struct Prices {
-    known: Mutex<KnownPrices>,
+pub(super) struct CatalogEstimates {
+    known: Mutex<KnownEstimates>,
 }
 
 #[derive(Default)]
-struct KnownPrices {
+struct KnownEstimates {
     catalog: Weak<Catalog>,
-    servers: HashMap<ServerName, ServerPrices>,
+    servers: HashMap<ServerName, ServerEstimates>,
     /// The sum for each caller of the catalog above.
     by_caller: HashMap<Caller, usize>,
 }
 
-struct ServerPrices {
+struct ServerEstimates {
     listing: Weak<Listing>,
     /// Tokens by the tool's name in the catalog.
     tools: HashMap<String, usize>,
 }
 
-impl Prices {
+impl CatalogEstimates {
     /// Estimates the tokens of all tools that the caller may see.
-    pub(super) fn price_visible_tools(
+    pub(super) fn estimate_visible_tools(
         &self,
         policy: &Policy,
         caller: &Caller,
@@ -40,14 +40,14 @@ impl Prices {
     ) -> usize {
         let mut known = lock(&self.known);
         known.update_to(catalog);
-        if let Some(price) = known.by_caller.get(caller) {
-            return *price;
+        if let Some(tokens) = known.by_caller.get(caller) {
+            return *tokens;
         }
         let visible = catalog
             .tools
             .iter()
             .filter(|entry| policy.is_visible(caller, &entry.capability));
-        let price = visible
+        let tokens = visible
             .filter_map(|entry| {
                 known
                     .servers
@@ -56,12 +56,12 @@ impl Prices {
                     .get(&entry.exposed)
             })
             .sum();
-        known.by_caller.insert(caller.clone(), price);
-        price
+        known.by_caller.insert(caller.clone(), tokens);
+        tokens
     }
 }
 
-impl KnownPrices {
+impl KnownEstimates {
     fn update_to(&mut self, catalog: &Arc<Catalog>) {
         if Weak::as_ptr(&self.catalog) == Arc::as_ptr(catalog) {
             return;
@@ -71,23 +71,23 @@ impl KnownPrices {
             let same = before
                 .remove(server)
                 .filter(|it| Weak::as_ptr(&it.listing) == Arc::as_ptr(listing));
-            let priced = same.unwrap_or_else(|| ServerPrices::new(catalog, server, listing));
-            self.servers.insert(server.clone(), priced);
+            let estimates = same.unwrap_or_else(|| ServerEstimates::new(catalog, server, listing));
+            self.servers.insert(server.clone(), estimates);
         }
         self.by_caller.clear();
         self.catalog = Arc::downgrade(catalog);
     }
 }
 
-impl ServerPrices {
+impl ServerEstimates {
     fn new(catalog: &Catalog, server: &ServerName, listing: &Arc<Listing>) -> Self {
         let own = catalog
             .tools
             .iter()
             .filter(|entry| entry.capability.server == *server);
-        let price = |definition: &str| kitbag_budget::estimate_tokens(definition);
+        let count = |definition: &str| kitbag_budget::estimate_tokens(definition);
         let tools = own
-            .map(|entry| (entry.exposed.clone(), price(entry.definition.get())))
+            .map(|entry| (entry.exposed.clone(), count(entry.definition.get())))
             .collect();
         Self {
             listing: Arc::downgrade(listing),

@@ -319,7 +319,7 @@ impl Credentials {
 
     /// Stores the scopes that the server asked for, so that the next login requests them, too.
     async fn store_wanted_scopes(&self, scopes: &Scopes) -> Result<(), GrantStoreError> {
-        let _alone = self.logins.store.lock(&self.server).await?;
+        let _guard = self.logins.store.lock(&self.server).await?;
         let Some(kept) = self
             .reload_grant()
             .await?

@@ -97,7 +97,7 @@ impl Credentials {
         };
         let grant = Grant::new(&authority, &client, scopes, tokens);
         self.check_grant(&grant).await?;
-        let _alone = self.logins.store.lock(&self.server).await?;
+        let _guard = self.logins.store.lock(&self.server).await?;
         Ok(self.store_grant(grant).await?)
     }
 
@@ -110,7 +110,7 @@ impl Credentials {
     }
 
     async fn try_logout(&self) -> Result<bool, LoginError> {
-        let _alone = self.logins.store.lock(&self.server).await?;
+        let _guard = self.logins.store.lock(&self.server).await?;
         if let Some(grant) = self.reload_grant().await? {
             self.revoke_grant(&grant).await;
         }

@@ -45,7 +45,7 @@ impl Credentials {
     }
 
     async fn renew_once(&self, grant: &Grant) -> Result<Arc<Grant>, NoToken> {
-        let _alone = self.logins.store.lock(&self.server).await?;
+        let _guard = self.logins.store.lock(&self.server).await?;
         if let Some(newer) = self.find_newer_grant(Some(grant)).await? {
             return Ok(newer);
         }

@@ -136,7 +136,7 @@ fn pkce_challenge(verifier: &str) -> String {
 /// Returns 256 random bits as text.
 fn random_token() -> String {
     let mut bytes = [0u8; 32];
-    aws_lc_rs::rand::fill(&mut bytes).expect("the operating system has randomness to give");
+    aws_lc_rs::rand::fill(&mut bytes).expect("the operating system provides randomness");
     URL_SAFE_NO_PAD.encode(bytes)
 }
 

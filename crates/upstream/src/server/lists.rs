@@ -90,7 +90,7 @@ impl Server {
     /// of everything may end after a fast read of the tools that began later.
     fn store_listing(&self, listing: Listing, read: &[Kind], reading: Reading) -> Arc<Listing> {
         let mut listing = self.mask_listing(listing);
-        let _alone = lock(&self.replacing);
+        let _guard = lock(&self.replacing);
         if let Some(known) = self.listing() {
             let is_older =
                 |kind| !read.contains(&kind) || !self.context.ages.finish_reading(kind, reading);
@@ -136,7 +136,7 @@ impl Server {
     }
 
     fn current_listing(&self, approval: &Approval, doubt: Doubt) -> Option<Arc<Listing>> {
-        let _alone = lock(&self.replacing);
+        let _guard = lock(&self.replacing);
         let ages = &self.context.ages;
         let is_settled = ages.is_settled(approval.list, doubt, approval.max_age);
         self.listing().filter(|_| is_settled)
@@ -183,7 +183,7 @@ impl Server {
     /// Records that the known lists are still the same. Returns false if they were replaced in the
     /// meantime.
     fn confirm_unchanged(&self, known: &Arc<Listing>, list: Kind, reading: Reading) -> bool {
-        let _alone = lock(&self.replacing);
+        let _guard = lock(&self.replacing);
         let is_known = self.listing().is_some_and(|now| Arc::ptr_eq(&now, known));
         is_known && self.context.ages.finish_reading(list, reading)
     }
@@ -225,7 +225,7 @@ impl Server {
     /// compared with this server's answer.
     pub fn adopt_listing(&self, listing: Listing) {
         let listing = self.mask_listing(listing);
-        let _alone = lock(&self.replacing);
+        let _guard = lock(&self.replacing);
         self.listing.store(Some(Arc::new(listing)));
         self.context.ages.mark_all_doubtful();
     }

@@ -22,7 +22,7 @@ pub fn check(
     findings.extend(rows_without_file(manifest, tools, problems));
     for tool in tools {
         findings.extend(wrong_name(tool));
-        findings.extend(is_removed(manifest, tool));
+        findings.extend(removed_tool(manifest, tool));
         match manifest
             .rows
             .iter()
@@ -121,7 +121,7 @@ fn wrong_name(tool: &ToolFile) -> Option<CheckFinding> {
     })
 }
 
-fn is_removed(manifest: &Manifest, tool: &ToolFile) -> Option<CheckFinding> {
+fn removed_tool(manifest: &Manifest, tool: &ToolFile) -> Option<CheckFinding> {
     let mut removed = manifest.removed.iter();
     let removed = removed.find(|it| it.tool == tool.id.as_str())?;
     Some(tool_finding(

@@ -58,7 +58,7 @@ fn secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let lines = tool.source().lines().enumerate();
     let with_secret = lines.filter(|(_, line)| words(line).any(|it| (input.looks_secret)(it)));
     with_secret
-        .map(|(at, _)| secret(tool, at + 1, "this line seems to hold a secret".to_owned()))
+        .map(|(at, _)| secret_finding(tool, at + 1, "this line seems to hold a secret".to_owned()))
         .chain(fixed_secrets(tool, input))
         .collect()
 }
@@ -99,7 +99,9 @@ fn fixed_secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
         .filter(|(_, name, value)| {
             (input.speaks_of_secret)(name) && value.placeholders().next().is_none()
         })
-        .map(|(key, name, _)| secret(tool, tool.line(&key), format!("`{name}` has a fixed value")))
+        .map(|(key, name, _)| {
+            secret_finding(tool, tool.line(&key), format!("`{name}` has a fixed value"))
+        })
         .collect()
 }
 
@@ -113,7 +115,7 @@ fn of_headers<'h>(
         .collect()
 }
 
-fn secret(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
+fn secret_finding(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
     tool_finding(
         CheckId::Secrets,
         tool,

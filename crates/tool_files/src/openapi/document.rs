@@ -33,7 +33,7 @@ impl OpenApiDocument {
         let version = match &root["openapi"] {
             Value::String(version) => version.clone(),
             Value::Number(version) => version.to_string(),
-            _ => return Err(older(&root)),
+            _ => return Err(version_error(&root)),
         };
         if !version.starts_with("3.0") && !version.starts_with("3.1") {
             return Err(ImportError::Version { version });
@@ -88,7 +88,7 @@ fn reference_pointer(reference: &str) -> Option<String> {
     decoded.ok().map(std::borrow::Cow::into_owned)
 }
 
-fn older(root: &Value) -> ImportError {
+fn version_error(root: &Value) -> ImportError {
     match &root["swagger"] {
         Value::String(version) => ImportError::Version {
             version: version.clone(),

@@ -7,10 +7,12 @@ use crate::file::{ToolAction, ToolFile};
 
 pub(super) fn check(tool: &ToolFile) -> Vec<CheckFinding> {
     let actions = tool.actions.iter();
-    actions.flat_map(|action| of_action(tool, action)).collect()
+    actions
+        .flat_map(|action| check_action(tool, action))
+        .collect()
 }
 
-fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
+fn check_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     let parts = visit_parts(&action.input);
     let names = parts.iter().flat_map(|part| properties(part.schema));
     names

@@ -55,7 +55,7 @@ impl OpenApiDocument {
         let paths = self.root["paths"].as_object().into_iter().flatten();
         let found = paths.flat_map(|(path, item)| {
             let item = self.resolve(item).and_then(Value::as_object);
-            let item = item.map(|item| of_item(path, item));
+            let item = item.map(|item| item_operations(path, item));
             item.unwrap_or_default()
         });
         found
@@ -100,7 +100,7 @@ fn version_error(root: &Value) -> ImportError {
     }
 }
 
-fn of_item<'d>(path: &'d str, item: &'d Map<String, Value>) -> Vec<FoundOperation<'d>> {
+fn item_operations<'d>(path: &'d str, item: &'d Map<String, Value>) -> Vec<FoundOperation<'d>> {
     let methods = METHODS.iter().filter_map(|method| {
         Some(FoundOperation {
             method: method.to_uppercase(),

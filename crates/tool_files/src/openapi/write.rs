@@ -30,7 +30,7 @@ impl FileParts<'_> {
     fn tool(&self) -> String {
         let (purpose, description) = match self.actions {
             [only] => (only.purpose.clone(), only.description.clone()),
-            several => self.of_group(several),
+            several => self.describe_group(several),
         };
         let owner = self.options.owner.as_deref().unwrap_or("imported");
         let mut lines = vec![
@@ -51,7 +51,7 @@ impl FileParts<'_> {
         lines.concat()
     }
 
-    fn of_group(&self, actions: &[ImportedAction]) -> (String, String) {
+    fn describe_group(&self, actions: &[ImportedAction]) -> (String, String) {
         let tag = actions[0].tags.first().map_or("api", String::as_str);
         let purpose = format!("{} of {}", tag, self.title);
         let purposes: Vec<&str> = actions

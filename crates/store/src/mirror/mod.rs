@@ -85,7 +85,7 @@ mod tests {
         an_entry_has_the_key_of_its_namespace_and_name,
     );
 
-    each_engine_on_threads!(a_reader_never_meets_a_half_replaced_namespace,);
+    each_engine_on_threads!(a_reader_never_sees_a_half_replaced_namespace,);
 
     const TOOLS: &str = "capability_index";
 

@@ -1,7 +1,7 @@
 //! Calls HTTP APIs: builds the request, adds the credential, guards the address, reads the answer.
 //!
 //! An API is called in one of two forms. A [`Provider`] is the small one: the caller chooses the
-//! path. A [`DeclaredApi`] carries out the actions of a tool file. Both send through the same
+//! path. A [`DeclaredApi`] runs the actions of a tool file. Both send through the same
 //! guarded client: the guard checks every address on the way, and secrets only go to the API's own
 //! origin.
 //!
@@ -34,7 +34,7 @@ pub use action::{
     DeclaredApi, PagesRead,
 };
 pub use auth::{
-    Credential, CredentialOwner, KeepRefreshToken, RotatedRefreshToken, TokenCache, TokenFault,
+    Credential, CredentialOwner, RotatedRefreshToken, StoreRefreshToken, TokenCache, TokenFault,
 };
 pub use client::GuardedClient;
 pub use clock::Clock;

@@ -57,7 +57,7 @@ fn measure(name: &str, result: &str) {
     let begin = Instant::now();
     estimate_result_tokens(result);
     println!(
-        "{name}: {} bytes fitted in {fitted:.1?}, a page of {} bytes in {paged:.1?}, {tokens} tokens estimated in \
+        "{name}: {} bytes truncated in {fitted:.1?}, a page of {} bytes in {paged:.1?}, {tokens} tokens estimated in \
          {estimated:.1?}, priced in {:.1?}",
         result.len(),
         page.text.len(),

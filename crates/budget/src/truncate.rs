@@ -29,7 +29,7 @@ pub struct TruncatedResult {
     /// The estimated tokens of the whole result.
     pub total_tokens: usize,
     pub structured: StructuredOutcome,
-    /// The number of omitted images, sounds and files.
+    /// The number of omitted images, audio clips and files.
     pub binaries_left_out: usize,
     result: RawObject,
     content: Vec<Raw>,

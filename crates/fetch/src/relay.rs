@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_belongs_to_a_connection_stays_there_and_everything_else_travels() {
+    fn hop_by_hop_headers_are_dropped_and_all_others_are_forwarded() {
         let mut headers = HeaderMap::new();
         for (name, value) in [
             ("connection", "keep-alive, X-Hop"),

@@ -81,7 +81,7 @@ pub struct WebPages {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlatformCaller {
     pub tenant: Tenant,
-    /// Absent for the person at this machine.
+    /// Absent for the user at this machine.
     pub key: Option<KeyId>,
     /// The name that the client gave itself.
     pub client: Option<ShortText>,
@@ -107,7 +107,7 @@ impl Platform {
         }
     }
 
-    /// Returns the built-in dated data with the operator's files laid over it.
+    /// Returns the built-in dated data overridden by the operator's files.
     pub async fn dated_data(&self) -> Result<DatedData, PlatformError> {
         data_files::read_dated_data(&self.services).await
     }

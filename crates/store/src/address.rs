@@ -15,7 +15,7 @@ pub enum StoreAddress {
     Postgres(PostgresAddress),
 }
 
-/// A schema in a database, and its connection options. The password is neither printed nor shown.
+/// A schema in a database, and its connection options. The password is never printed.
 #[derive(Clone)]
 pub struct PostgresAddress {
     pub(crate) options: Box<PgConnectOptions>,
@@ -55,7 +55,7 @@ pub enum StoreAddressError {
     },
 }
 
-/// The supported `libpq` parameters, and three of Kitbag: `schema`, `max_connections` and
+/// The supported `libpq` parameters, and three of Kitbag's own: `schema`, `max_connections` and
 /// `statement_timeout`.
 const KNOWN_PARAMETERS: [&str; 16] = [
     "application_name",
@@ -151,7 +151,7 @@ impl PostgresAddress {
     }
 }
 
-/// A server shows its sessions by application name.
+/// PostgreSQL lists sessions by application name.
 fn with_application_name(options: PgConnectOptions) -> PgConnectOptions {
     match options.get_application_name() {
         Some(_) => options,

@@ -40,9 +40,9 @@ pub enum Error {
          them and set them again"
     )]
     WrongSecretKey { location: String },
-    /// A [`crate::KeyKeeper`] of another crate failed.
+    /// A [`crate::KeyStore`] of another crate failed.
     #[error("{location} cannot be used")]
-    Keeper {
+    KeyStore {
         location: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -76,16 +76,16 @@ pub enum Error {
     #[error(
         "the store could not {action}: the database is unreachable, or all connections are in use"
     )]
-    Away {
+    Unavailable {
         action: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     #[error(
         "the database did not answer within {} s; its server may hang or be \
          overloaded",
-        patience.as_secs()
+        limit.as_secs()
     )]
-    Silent { patience: Duration },
+    Silent { limit: Duration },
     #[error(
         "the store could not {action} in time, because another program holds a lock in the database or \
          the database is overloaded"
@@ -113,7 +113,7 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::Away { .. } | Self::Silent { .. } | Self::Busy { .. }
+            Self::Unavailable { .. } | Self::Silent { .. } | Self::Busy { .. }
         )
     }
 
@@ -134,7 +134,7 @@ where
     move |source| {
         let source: Box<dyn std::error::Error + Send + Sync> = Box::new(source);
         match source.downcast_ref().map_or(Cause::Other, Cause::from_sqlx) {
-            Cause::Away => Error::Away { action, source },
+            Cause::Unavailable => Error::Unavailable { action, source },
             Cause::Busy => Error::Busy { action, source },
             Cause::Full => Error::Full { action, source },
             Cause::Other => Error::Database { action, source },
@@ -143,7 +143,7 @@ where
 }
 
 enum Cause {
-    Away,
+    Unavailable,
     Busy,
     Full,
     Other,
@@ -152,7 +152,9 @@ enum Cause {
 impl Cause {
     fn from_sqlx(error: &sqlx::Error) -> Self {
         match error {
-            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut => Self::Away,
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut => {
+                Self::Unavailable
+            }
             sqlx::Error::Database(error) => Self::from_code(error.code().as_deref().unwrap_or("")),
             _ => Self::Other,
         }
@@ -166,8 +168,8 @@ impl Cause {
             // The last code means that there is no room for a side file.
             "53100" | "13" | "4874" => Self::Full,
             // The server is stopping, starting, or has no connection left.
-            "57P01" | "57P02" | "57P03" | "53300" => Self::Away,
-            _ if code.len() == 5 && code.starts_with("08") => Self::Away,
+            "57P01" | "57P02" | "57P03" | "53300" => Self::Unavailable,
+            _ if code.len() == 5 && code.starts_with("08") => Self::Unavailable,
             _ => Self::Other,
         }
     }
@@ -180,9 +182,9 @@ pub(crate) fn skip_unreadable<R, T>(
     read: impl Fn(R) -> Result<T, Error>,
 ) -> Vec<T> {
     let read = rows.into_iter().map(read);
-    let complaint = "skipped an unreadable row";
+    let message = "skipped an unreadable row";
     read.filter_map(|row| {
-        row.inspect_err(|error| tracing::warn!(%error, "{complaint}"))
+        row.inspect_err(|error| tracing::warn!(%error, "{message}"))
             .ok()
     })
     .collect()

@@ -90,14 +90,14 @@ pub use feedback::{
     FeedbackLimits, FeedbackQuery, FeedbackResolution, NewFeedback, StoredFeedback,
 };
 pub use keys::authentication::Recognition;
-pub use keys::{KEY_PREFIX, KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
+pub use keys::{KEY_PREFIX, KeyInfo, KeySpec, NewKey, RotatedKey, Token};
 pub use learned_templates::StoredTemplate;
 pub use lessons::{ContextVector, LessonFilter, NewLesson, StoredLesson};
 pub use listings::StoredListing;
 pub use lock::StoreLock;
 pub use priors::{PriorsRun, StoredPrior};
 pub use secrets::{Secret, SecretInfo, SecretName, SecretNameError, Vault};
-pub use vault_key::{KeyFile, KeyKeeper, VaultKey, VaultKeyError};
+pub use vault_key::{KeyFile, KeyStore, VaultKey, VaultKeyError};
 pub use vectors::{TextHash, VectorSpace};
 
 /// A cheap handle; clones share the connections.
@@ -116,9 +116,9 @@ impl Store {
     /// address; its directories are created.
     pub async fn open(address: impl Into<StoreAddress>) -> Result<Self, Error> {
         let address = address.into();
-        let (engine, alone) = Engine::connect_and_migrate(&address).await?;
+        let (engine, guard) = Engine::connect_and_migrate(&address).await?;
         let pepper = pepper::load_or_create(&engine, address.data_directory()).await?;
-        alone.release().await;
+        guard.release().await;
         Ok(Self {
             location: address.to_string().into(),
             address: Arc::new(address),

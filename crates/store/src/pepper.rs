@@ -2,8 +2,9 @@
 //!
 //! With SQLite it is in a file next to the database, so that a thief who has only the database can
 //! neither check nor forge a key. With PostgreSQL it is a row: gateways on several machines share
-//! it, but no file. A thief of the database then has it, too, and still cannot guess a secret of
-//! 256 random bits. A copied store has it as a row in either engine, so that a backup is one file.
+//! it, but no file. Someone who steals the database then has it, too, but still cannot
+//! guess a secret of 256 random bits. A copied store has it as a row in either engine, so that a
+//! backup is one file.
 
 use std::fmt;
 use std::fs;

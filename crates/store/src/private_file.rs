@@ -39,6 +39,6 @@ pub(crate) fn remove_if_present(path: &Path) -> Result<(), Error> {
 
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the operating system has randomness to give");
+    getrandom::fill(&mut bytes).expect("the operating system provides randomness");
     bytes
 }

@@ -8,7 +8,7 @@ use kitbag_domain::{Tenant, Timestamp};
 
 use crate::engine::Engine;
 use crate::test_store::{TestPlace, each_engine, each_engine_on_threads, execute};
-use crate::{Error, FactFilter, FeedbackQuery, KeyOrder, LessonFilter, NewKey, Recognition, Store};
+use crate::{Error, FactFilter, FeedbackQuery, KeySpec, LessonFilter, NewKey, Recognition, Store};
 
 each_engine!(
     a_database_from_a_newer_version_is_refused,
@@ -20,8 +20,8 @@ each_engine!(
 each_engine_on_threads!(many_tasks_can_open_a_new_store_at_once);
 
 async fn create_key(store: &Store) -> Result<NewKey, Error> {
-    let order = KeyOrder::user(Tenant::local());
-    store.create_key(&order, Timestamp(1)).await
+    let spec = KeySpec::user(Tenant::local());
+    store.create_key(&spec, Timestamp(1)).await
 }
 
 #[tokio::test]

@@ -20,12 +20,12 @@ pub struct VaultKey([u8; Self::LENGTH]);
 pub struct VaultKeyError;
 
 /// Stores the key outside the database. It is read only when a secret is opened or sealed.
-pub trait KeyKeeper: fmt::Debug + Send + Sync {
+pub trait KeyStore: fmt::Debug + Send + Sync {
     fn read(&self) -> Result<Option<VaultKey>, Error>;
     fn write(&self, key: &VaultKey) -> Result<(), Error>;
     /// Succeeds even if there is no key.
     fn remove(&self) -> Result<(), Error>;
-    /// A description of the keeper for errors.
+    /// A description of the key store for errors.
     fn location(&self) -> String;
 }
 
@@ -44,7 +44,7 @@ impl Store {
     }
 }
 
-impl KeyKeeper for KeyFile {
+impl KeyStore for KeyFile {
     fn read(&self) -> Result<Option<VaultKey>, Error> {
         match std::fs::read(&self.path) {
             Ok(bytes) => self.parse_bytes(bytes).map(Some),
@@ -85,7 +85,7 @@ impl VaultKey {
         Self(random_bytes())
     }
 
-    /// The digits, for a keeper that stores text. They must not be shown.
+    /// The digits, for a key store that stores text. They must not be shown.
     pub fn reveal(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }

@@ -12,7 +12,7 @@ use kitbag_domain::{
     CallCost, Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp,
 };
 use kitbag_store::{
-    AuditQuery, AuditRow, KeyOrder, PriorsRun, Recognition, Store, StoreAddress, StoredListing,
+    AuditQuery, AuditRow, KeySpec, PriorsRun, Recognition, Store, StoreAddress, StoredListing,
     StoredPrior,
 };
 use sqlx::{ConnectOptions, Connection};
@@ -279,9 +279,9 @@ fn the_writer() {
 
 async fn write_keys(store: &Store) {
     loop {
-        let order = KeyOrder::user(Tenant::local());
+        let spec = KeySpec::user(Tenant::local());
         let key = store
-            .create_key(&order, Timestamp(1))
+            .create_key(&spec, Timestamp(1))
             .await
             .expect("a key is created");
         acknowledge(&format!("key {} {}", key.id, key.token.reveal()));

@@ -15,7 +15,7 @@ pub(crate) fn read_built_in_files() -> Vec<ReadFile> {
     FILES.clone()
 }
 
-/// Returns the providers of language models, whose actions `llm_invoke` and `ai_invoke` carry out.
+/// Returns the providers of language models, whose actions `llm_invoke` and `ai_invoke` call.
 /// Clients do not see them.
 pub fn model_providers() -> &'static [Arc<ToolFile>] {
     static FILES: LazyLock<Vec<Arc<ToolFile>>> = LazyLock::new(|| {

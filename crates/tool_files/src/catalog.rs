@@ -1,4 +1,4 @@
-//! The tools of the catalog: the built-in ones, and those from directories.
+//! The tools of the catalog: the built-in tools and the tools of directories.
 //!
 //! A file with a mistake becomes an entry in a list of problems, and the other files load. If two
 //! tools have the same name, the first one keeps it: built-in tools come first, then the
@@ -31,13 +31,14 @@ impl ToolCatalog {
     }
 
     /// Reads files and directories in addition to the built-in tools, which keep their names.
-    pub fn beside_built_in(paths: &[PathBuf]) -> Self {
-        crate::directories::beside_built_in(paths)
+    pub fn with_built_in(paths: &[PathBuf]) -> Self {
+        crate::directories::with_built_in(paths)
     }
 
-    /// Reads a directory of tools by itself; Kitbag may carry out some of them.
+    /// Reads a directory without the built-in tools; its files may declare tools that Kitbag itself
+    /// runs.
     pub fn from_directory_only(directory: &Path) -> Self {
-        crate::directories::alone(directory)
+        crate::directories::without_built_in(directory)
     }
 
     pub(crate) fn from_files(files: impl IntoIterator<Item = ReadFile>) -> Self {

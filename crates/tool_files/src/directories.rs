@@ -145,13 +145,14 @@ fn is_tool_file(path: &Path) -> bool {
 
 /// Reads files and directories once, as a gateway reads its directories: in addition to the
 /// built-in tools.
-pub(crate) fn beside_built_in(paths: &[PathBuf]) -> ToolCatalog {
+pub(crate) fn with_built_in(paths: &[PathBuf]) -> ToolCatalog {
     let own = paths.iter().flat_map(|path| read_path(path, read));
     ToolCatalog::from_files(built_in::read_built_in_files().into_iter().chain(own))
 }
 
-/// Reads a directory of tools by itself; Kitbag may carry out some of them.
-pub(crate) fn alone(directory: &Path) -> ToolCatalog {
+/// Reads a directory without the built-in tools; its files may declare tools that Kitbag itself
+/// runs.
+pub(crate) fn without_built_in(directory: &Path) -> ToolCatalog {
     ToolCatalog::from_files(read_path(directory, read_text))
 }
 
@@ -165,8 +166,7 @@ fn read_path(path: &Path, read: fn(&Path) -> ReadFile) -> Vec<ReadFile> {
     }
 }
 
-/// Reads a file of a directory, which must have an API: Kitbag itself only carries out built-in
-/// tools.
+/// Reads a file of a directory, which must have an API: Kitbag itself runs only built-in tools.
 fn read(path: &Path) -> ReadFile {
     let tool = read_text(path)?;
     if tool.api.is_none() {

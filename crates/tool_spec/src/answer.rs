@@ -6,7 +6,7 @@ use crate::pointer::JsonPointer;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageRule {
     /// The answer has a cursor at `next`, which becomes the argument `into` of the next request.
-    Mark {
+    Cursor {
         next: JsonPointer,
         into: String,
         items: JsonPointer,
@@ -67,7 +67,7 @@ impl PageRule {
 
     pub fn items(&self) -> &JsonPointer {
         match self {
-            Self::Mark { items, .. } | Self::Link { items, .. } | Self::Number { items, .. } => {
+            Self::Cursor { items, .. } | Self::Link { items, .. } | Self::Number { items, .. } => {
                 items
             }
         }
@@ -76,7 +76,7 @@ impl PageRule {
     /// Returns the argument that the rule sets itself.
     pub fn page_argument(&self) -> Option<&str> {
         match self {
-            Self::Mark { into, .. } => Some(into),
+            Self::Cursor { into, .. } => Some(into),
             Self::Number { argument, .. } => Some(argument),
             Self::Link { .. } => None,
         }

@@ -15,7 +15,7 @@ pub enum ActionWrites {
     Read,
     Write,
     Destructive,
-    /// A message goes to a person, and cannot be recalled.
+    /// It sends a message to a person, which cannot be recalled.
     Send,
 }
 

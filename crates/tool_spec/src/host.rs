@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_would_allow_strangers_is_refused() {
+    fn a_pattern_for_whole_top_level_domains_is_rejected() {
         for pattern in [
             "",
             "*",

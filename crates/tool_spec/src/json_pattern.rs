@@ -16,7 +16,7 @@ pub enum JsonPattern {
     Text(TextPattern),
     /// `"{*}"`: the arguments that no other pattern names.
     Rest,
-    /// The members of a member called `...` are put into the object itself.
+    /// The members of a member called `...` become members of the object itself.
     Object(Vec<(String, Self)>),
     Array(Vec<Self>),
 }
@@ -90,7 +90,7 @@ impl JsonPattern {
         self.fill_part(&values).unwrap_or_default()
     }
 
-    /// Returns a part of the body; nothing if it has placeholders and none of them has a value.
+    /// Returns a part of the body; `None` if it has placeholders and none of them has a value.
     fn fill_part(&self, values: &FillValues<'_>) -> Option<Value> {
         match self {
             Self::Constant(value) => Some(value.clone()),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_every_argument_that_no_word_names_defaults_included() {
+    fn the_rest_is_every_argument_that_no_placeholder_names_defaults_included() {
         let arguments = json!({ "id": 7, "a": 1, "b": [2] });
         check(
             &json!("{*}"),

@@ -1,4 +1,4 @@
-//! A declared tool as data: its names, its actions, and the request, credential and answer of each.
+//! A tool file as data: its names, its actions, and the request, credential and answer of each.
 //!
 //! Plain data, validated when read. Filling a pattern is pure; this crate sends nothing and reads
 //! no file.

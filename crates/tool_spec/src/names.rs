@@ -68,7 +68,7 @@ name_type!(
 );
 name_type!(ActionName, "the name of the action", "`_`", ['_']);
 name_type!(
-    /// The name of a credential, which each tenant has its own of.
+    /// The name of a credential. Each tenant has its own.
     CredentialName, "the name of the credential", "`-` and `_`", ['-', '_']
 );
 

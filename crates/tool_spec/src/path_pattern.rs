@@ -89,7 +89,7 @@ fn encode_segment(word: &Placeholder, values: &FillValues<'_>) -> Result<String,
     let text = word.text(values).ok_or_else(|| PathFillError::Missing {
         name: name.to_owned(),
     })?;
-    let kept: Vec<&str> = match word.manner() {
+    let kept: Vec<&str> = match word.style() {
         ListStyle::Slashes => text.trim_matches('/').split('/').collect(),
         ListStyle::Plain | ListStyle::Commas => vec![&text],
     };
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_one_segment_unless_the_template_allows_slashes() {
+    fn a_value_stays_one_segment_unless_the_pattern_allows_slashes() {
         for (pattern, value, expected) in [
             (
                 "/v1/{a}:run",

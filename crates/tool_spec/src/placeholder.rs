@@ -11,7 +11,7 @@ pub enum Placeholder {
     Argument {
         name: String,
         inner: Vec<String>,
-        manner: ListStyle,
+        style: ListStyle,
     },
     Credential {
         field: String,
@@ -49,7 +49,7 @@ impl Placeholder {
 
     /// Parses the text between two braces.
     pub fn parse(inside: &str) -> Result<Self, PlaceholderError> {
-        let (words, manner) = split_style(inside);
+        let (words, style) = split_style(inside);
         let mut words = words.split('.').map(str::to_owned);
         let name = words.next().unwrap_or_default();
         let inner: Vec<String> = words.collect();
@@ -59,14 +59,10 @@ impl Placeholder {
             });
         }
         if name != Self::CREDENTIAL {
-            return Ok(Self::Argument {
-                name,
-                inner,
-                manner,
-            });
+            return Ok(Self::Argument { name, inner, style });
         }
         match <[String; 1]>::try_from(inner) {
-            Ok([field]) if manner == ListStyle::Plain => Ok(Self::Credential { field }),
+            Ok([field]) if style == ListStyle::Plain => Ok(Self::Credential { field }),
             _ => Err(PlaceholderError::NotPlaceholder {
                 found: inside.to_owned(),
             }),
@@ -88,14 +84,14 @@ impl Placeholder {
         }
     }
 
-    pub fn manner(&self) -> ListStyle {
+    pub fn style(&self) -> ListStyle {
         match self {
-            Self::Argument { manner, .. } => *manner,
+            Self::Argument { style, .. } => *style,
             Self::Credential { .. } => ListStyle::Plain,
         }
     }
 
-    /// Returns the value with its own type; nothing if it is missing.
+    /// Returns the value with its own type; `None` if it is missing.
     pub fn value(&self, values: &FillValues<'_>) -> Option<Value> {
         match self {
             Self::Credential { field } => values.credential_field(field).map(Value::String),
@@ -107,13 +103,13 @@ impl Placeholder {
         }
     }
 
-    /// Returns the value as text; nothing if it is missing or null.
+    /// Returns the value as text; `None` if it is missing or null.
     pub fn text(&self, values: &FillValues<'_>) -> Option<String> {
         to_plain_text(&self.value(values)?)
     }
 
     fn apply_style(&self, value: Value) -> Value {
-        match self.manner() {
+        match self.style() {
             ListStyle::Commas => to_plain_text(&value).into(),
             ListStyle::Plain | ListStyle::Slashes => value,
         }

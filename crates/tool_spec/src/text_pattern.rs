@@ -37,7 +37,7 @@ impl TextPattern {
         }
     }
 
-    /// Returns the text; nothing if a value for it is missing.
+    /// Returns the text; `None` if a value for it is missing.
     pub fn fill(&self, values: &FillValues<'_>) -> Option<String> {
         let texts = self.pieces.iter().map(|piece| match piece {
             TextPiece::Plain(text) => Some(text.clone()),
@@ -92,7 +92,7 @@ impl FromStr for TextPattern {
 }
 
 fn keeps_slashes(word: &&Placeholder) -> bool {
-    word.manner() == ListStyle::Slashes
+    word.style() == ListStyle::Slashes
 }
 
 /// Splits a text into pieces. `{{` and `}}` are literal braces.

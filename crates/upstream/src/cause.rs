@@ -85,13 +85,13 @@ impl Diagnosis {
 
     /// Recognises the cause in the last output of a running server. Causes that only prevent a
     /// start are skipped, although the server may have printed them at its start.
-    pub(crate) fn for_crash(words: &str, spec: &ServerSpec) -> Option<Self> {
-        Self::from_output(words, spec).filter(|diagnosis| !diagnosis.cause.prevents_start_only())
+    pub(crate) fn for_crash(output: &str, spec: &ServerSpec) -> Option<Self> {
+        Self::from_output(output, spec).filter(|diagnosis| !diagnosis.cause.prevents_start_only())
     }
 
     /// Recognises the cause in the output of a server before it failed.
-    pub fn from_output(words: &str, spec: &ServerSpec) -> Option<Self> {
-        Cause::recognise(words).map(|cause| Self::new(cause, spec))
+    pub fn from_output(output: &str, spec: &ServerSpec) -> Option<Self> {
+        Cause::recognise(output).map(|cause| Self::new(cause, spec))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cause::{Cause, Diagnosis};
 use crate::connection::{Connection, LaunchContext};
 use crate::dialog::Dialog;
 use crate::error::StartError;
-use crate::handshake::{HandshakeOutcome, greet_server};
+use crate::handshake::{HandshakeOutcome, perform_handshake};
 use crate::http::{self, HttpLink};
 use crate::link::Link;
 use crate::log::ServerLog;
@@ -76,7 +76,7 @@ impl ConnectionAttempt {
     async fn connect_command(&self, launch: &Launch<Template>) -> Result<Connection, StartError> {
         let launched = process::launch(&self.spec, launch, &self.context.lookup)?;
         let (pipe, process) = stdio::connect(&self.spec, launched, &self.router, &self.log);
-        self.greet_over(Link::Pipe(pipe), Some(process)).await
+        self.handshake_over(Link::Pipe(pipe), Some(process)).await
     }
 
     async fn connect_http(
@@ -85,7 +85,7 @@ impl ConnectionAttempt {
     ) -> Result<Connection, StartError> {
         let link = HttpLink::new(self.remote_server(endpoint)?, self.router.clone());
         let dialog = self.new_dialog(Link::Http(link));
-        match greet_server(&dialog, self.era, self.spec.limits.start_timeout).await? {
+        match perform_handshake(&dialog, self.era, self.spec.limits.start_timeout).await? {
             HandshakeOutcome::Hello(hello) => {
                 Ok(Connection::new(self.spec.clone(), hello, dialog, None))
             }
@@ -102,14 +102,14 @@ impl ConnectionAttempt {
         endpoint: &RemoteEndpoint<Template>,
     ) -> Result<Connection, StartError> {
         let pipe = sse::connect(self.remote_server(endpoint)?, &self.router).await?;
-        self.greet_over(Link::Pipe(pipe), None).await
+        self.handshake_over(Link::Pipe(pipe), None).await
     }
 
     async fn connect_built_in(&self) -> Result<Connection, StartError> {
         let stream = self.open_built_in()?;
         let max_line = self.spec.limits.max_message_bytes;
         let pipe = built_in::connect(stream, max_line, &self.router, &self.log);
-        self.greet_over(Link::Pipe(pipe), None).await
+        self.handshake_over(Link::Pipe(pipe), None).await
     }
 
     fn open_built_in(&self) -> Result<DuplexStream, StartError> {
@@ -142,13 +142,14 @@ impl ConnectionAttempt {
         })
     }
 
-    async fn greet_over(
+    async fn handshake_over(
         &self,
         link: Link,
         process: Option<ProcessHandle>,
     ) -> Result<Connection, StartError> {
         let dialog = self.new_dialog(link);
-        let error = match greet_server(&dialog, self.era, self.spec.limits.start_timeout).await {
+        let error = match perform_handshake(&dialog, self.era, self.spec.limits.start_timeout).await
+        {
             Ok(HandshakeOutcome::Hello(hello)) => {
                 return Ok(Connection::new(self.spec.clone(), hello, dialog, process));
             }
@@ -245,9 +246,9 @@ impl ConnectionAttempt {
         }
     }
 
-    fn diagnose_end(&self, status: &str, words: &str) -> Option<Box<Diagnosis>> {
+    fn diagnose_end(&self, status: &str, output: &str) -> Option<Box<Diagnosis>> {
         // A server that tried to serve HTTP was stopped by something else.
-        let recognised = Cause::recognise(words);
+        let recognised = Cause::recognise(output);
         let cause = recognised.filter(|cause| !matches!(cause, Cause::ServesHttp { .. }));
         let ended_well = status == process::EXIT_SUCCESS;
         let cause = cause.or(ended_well.then_some(Cause::Retired))?;
@@ -256,10 +257,10 @@ impl ConnectionAttempt {
 
     /// Returns the cause why a server is not ready in time, from its output or its silence.
     fn diagnose_silence(&self) -> Option<Box<Diagnosis>> {
-        let words = self.log.tail();
-        let talks = words.lines().any(|line| line.starts_with("[stdout]"));
+        let output = self.log.tail();
+        let talks = output.lines().any(|line| line.starts_with("[stdout]"));
         let silence = if talks { Cause::NotMcp } else { Cause::Silent };
-        let cause = Cause::recognise(&words).unwrap_or(silence);
+        let cause = Cause::recognise(&output).unwrap_or(silence);
         Some(Box::new(Diagnosis::new(cause, &self.spec)))
     }
 }

@@ -92,7 +92,7 @@ impl Dialog {
     }
 
     fn send_after_roots(&self, request: OutgoingRequest, wait: RootsWait) {
-        if wait == RootsWait::Tell {
+        if wait == RootsWait::Notify {
             self.notify(method::ROOTS_CHANGED, None);
         }
         let dialog = self.clone();

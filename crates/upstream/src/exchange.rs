@@ -38,7 +38,7 @@ pub struct Approval {
     /// The list that is checked.
     pub list: Kind,
     /// A list older than this is read again first, even if the server announced no change.
-    pub longest: Duration,
+    pub max_age: Duration,
     pub accepts: AcceptsListing,
 }
 
@@ -130,7 +130,7 @@ pub struct InFlightCall {
     done: oneshot::Receiver<Result<Raw, CallError>>,
     clock: CallClock,
     asks: Arc<AtomicUsize>,
-    aside: Arc<AtomicBool>,
+    awaits_client: Arc<AtomicBool>,
     unread_bytes: Arc<AtomicUsize>,
     cancel: Option<CancelOnDrop>,
     /// The slot of the call, released at the end.
@@ -150,7 +150,7 @@ pub(crate) struct CallReporter {
     pub(crate) done: oneshot::Sender<Result<Raw, CallError>>,
     pub(crate) asks: Arc<AtomicUsize>,
     /// True while the call waits for its client's answer.
-    pub(crate) aside: Arc<AtomicBool>,
+    pub(crate) awaits_client: Arc<AtomicBool>,
     /// The bytes of events that were not received yet.
     unread_bytes: Arc<AtomicUsize>,
 }
@@ -188,7 +188,7 @@ impl InFlightCall {
     ) -> (Self, CallReporter) {
         let (events_in, events) = mpsc::channel(EVENT_BACKLOG);
         let (done_in, done) = oneshot::channel();
-        let (asks, aside) = (
+        let (asks, awaits_client) = (
             Arc::new(AtomicUsize::new(0)),
             Arc::new(AtomicBool::new(false)),
         );
@@ -199,7 +199,7 @@ impl InFlightCall {
             done,
             clock: CallClock::new(timeouts),
             asks: asks.clone(),
-            aside: aside.clone(),
+            awaits_client: awaits_client.clone(),
             unread_bytes: unread_bytes.clone(),
             cancel: Some(CancelOnDrop(Some(cancel))),
             slot: None,
@@ -212,7 +212,7 @@ impl InFlightCall {
                 events: events_in,
                 done: done_in,
                 asks,
-                aside,
+                awaits_client,
                 unread_bytes,
             },
         )
@@ -230,13 +230,13 @@ impl InFlightCall {
 
     /// Releases its slot, because it waits for a user who may never answer.
     pub fn release_slot(&mut self) {
-        self.aside.store(true, Ordering::Relaxed);
+        self.awaits_client.store(true, Ordering::Relaxed);
         self.slot = None;
     }
 
     /// Records that its client answered.
     pub fn mark_client_returned(&mut self) {
-        self.aside.store(false, Ordering::Relaxed);
+        self.awaits_client.store(false, Ordering::Relaxed);
     }
 
     /// Returns the next event. After [`CallEvent::Done`] there are no more.

@@ -1,7 +1,7 @@
 //! Detects the era of a server, and performs that era's handshake.
 //!
 //! The probe for the modern era (`server/discover`) goes first, because no known legacy server
-//! rejects it badly. A silent server may just be slow to start, so the legacy handshake is sent
+//! mishandles it. A silent server may just be slow to start, so the legacy handshake is sent
 //! after a while without abandoning the probe.
 
 use std::time::Duration;
@@ -42,33 +42,33 @@ pub(crate) enum HandshakeOutcome {
 }
 
 /// Performs the handshake over any link. `known` is the era the server last spoke.
-pub(crate) async fn greet_server(
+pub(crate) async fn perform_handshake(
     dialog: &Dialog,
     known: Option<Era>,
     limit: Duration,
 ) -> Result<HandshakeOutcome, StartError> {
     match &dialog.link {
-        Link::Pipe(_) => greet_pipe(dialog, known, limit)
+        Link::Pipe(_) => handshake_over_pipe(dialog, known, limit)
             .await
             .map(HandshakeOutcome::Hello),
-        Link::Http(http) => greet_http(dialog, http, known, limit).await,
+        Link::Http(http) => handshake_over_http(dialog, http, known, limit).await,
     }
 }
 
-async fn greet_pipe(
+async fn handshake_over_pipe(
     dialog: &Dialog,
     known: Option<Era>,
     limit: Duration,
 ) -> Result<ServerHello, StartError> {
     if known == Some(Era::Legacy) {
-        return greet_legacy(dialog, limit).await;
+        return handshake_legacy(dialog, limit).await;
     }
     let mut probe = std::pin::pin!(try_modern(dialog, limit));
     match tokio::time::timeout(PROBE_TIMEOUT, &mut probe).await {
         Ok(Ok(hello)) => Ok(hello),
         Ok(Err(ProbeError::Broken(error))) => Err(error),
-        Ok(Err(ProbeError::NotModern)) => greet_legacy(dialog, limit).await,
-        Err(_silent) => first_answered(probe, greet_legacy(dialog, limit)).await,
+        Ok(Err(ProbeError::NotModern)) => handshake_legacy(dialog, limit).await,
+        Err(_silent) => first_answered(probe, handshake_legacy(dialog, limit)).await,
     }
 }
 
@@ -87,7 +87,7 @@ async fn first_answered(
     }
 }
 
-async fn greet_http(
+async fn handshake_over_http(
     dialog: &Dialog,
     http: &HttpLink,
     known: Option<Era>,
@@ -164,7 +164,7 @@ enum ProbeError {
 
 async fn try_modern(dialog: &Dialog, limit: Duration) -> Result<ServerHello, ProbeError> {
     let mut answer = send_discover(dialog, limit).await;
-    if answer.as_ref().is_err_and(takes_our_version) {
+    if answer.as_ref().is_err_and(supports_our_version) {
         answer = send_discover(dialog, limit).await;
     }
     match answer {
@@ -197,7 +197,7 @@ fn new_draft(era: Era, method: &str, params: RawObject, limit: Duration) -> Requ
 
 /// True if a server rejects this version but lists it as supported. Such a server is modern, and
 /// the protocol says to ask it once more.
-fn takes_our_version(error: &CallError) -> bool {
+fn supports_our_version(error: &CallError) -> bool {
     match error {
         CallError::Refused { error, .. } if error.code == code::UNSUPPORTED_VERSION => {
             supported_versions(error).is_some_and(|versions| has_latest(&versions))
@@ -233,11 +233,11 @@ fn read_discover(result: &Raw) -> Option<ServerHello> {
 
 fn discovered_info(result: &RawObject) -> Option<Raw> {
     let meta = result.get_object("_meta");
-    meta.and_then(|meta| if_shallow(meta.get(meta::SERVER_INFO)))
-        .or_else(|| if_shallow(result.get("serverInfo")))
+    meta.and_then(|meta| unless_too_deep(meta.get(meta::SERVER_INFO)))
+        .or_else(|| unless_too_deep(result.get("serverInfo")))
 }
 
-async fn greet_legacy(dialog: &Dialog, limit: Duration) -> Result<ServerHello, StartError> {
+async fn handshake_legacy(dialog: &Dialog, limit: Duration) -> Result<ServerHello, StartError> {
     let params = RawObject::open(&initialize_params()).expect("an object");
     let draft = new_draft(Era::Legacy, method::INITIALIZE, params, limit);
     let result = dialog.start_request(draft).wait_for_answer().await;
@@ -282,14 +282,14 @@ fn read_legacy_hello(result: &Raw) -> Result<ServerHello, String> {
         era: Era::Legacy,
         version,
         capabilities: result.get_object("capabilities").unwrap_or_default(),
-        server_info: if_shallow(result.get("serverInfo")),
+        server_info: unless_too_deep(result.get("serverInfo")),
         instructions: result.read("instructions"),
     })
 }
 
-/// Returns a server's description of itself, which clients get unchanged, unless it is nested so
-/// deeply that they might crash.
-fn if_shallow(info: Option<&RawValue>) -> Option<Raw> {
+/// Returns a server's description of itself for clients, unless it is nested so deeply that they
+/// might crash.
+fn unless_too_deep(info: Option<&RawValue>) -> Option<Raw> {
     info.filter(|info| !is_too_deep(info.get().as_bytes()))
         .map(ToOwned::to_owned)
 }

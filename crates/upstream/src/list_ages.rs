@@ -104,11 +104,11 @@ impl ListAges {
         true
     }
 
-    /// True if the known list was read after that doubt, and is not older than `longest`.
-    pub(crate) fn is_settled(&self, kind: Kind, doubt: Doubt, longest: Duration) -> bool {
+    /// True if the known list was read after that doubt, and is not older than `max_age`.
+    pub(crate) fn is_settled(&self, kind: Kind, doubt: Doubt, max_age: Duration) -> bool {
         let mut ages = lock(&self.0);
         ages.get_mut(kind).is_some_and(|age| {
-            let is_young = age.read_at.is_some_and(|at| at.elapsed() <= longest);
+            let is_young = age.read_at.is_some_and(|at| at.elapsed() <= max_age);
             age.read > doubt.0 && is_young
         })
     }

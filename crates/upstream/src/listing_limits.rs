@@ -83,7 +83,7 @@ pub(crate) struct ListedItems {
     /// The size of the accepted entries.
     bytes: usize,
     /// The size of all answers, including skipped entries.
-    heard: usize,
+    bytes_received: usize,
     full: bool,
     problems: Vec<ListingProblem>,
     unreported: usize,
@@ -96,7 +96,7 @@ impl ListedItems {
             items: Vec::new(),
             names: HashSet::new(),
             bytes: 0,
-            heard: 0,
+            bytes_received: 0,
             full: false,
             problems: Vec::new(),
             unreported: 0,
@@ -107,7 +107,7 @@ impl ListedItems {
     pub(crate) fn add_page(&mut self, page: &RawObject) -> bool {
         let field = self.kind.field;
         let items = page.get(field);
-        self.heard += items.map_or(0, |items| items.get().len());
+        self.bytes_received += items.map_or(0, |items| items.get().len());
         match items.and_then(|items| serde_json::from_str::<Vec<&RawValue>>(items.get()).ok()) {
             Some(items) => self.add_entries(&items),
             None => self.add_problem(format!("the answer has no `{field}`")),
@@ -115,7 +115,10 @@ impl ListedItems {
         let more = page
             .get("nextCursor")
             .is_some_and(|cursor| cursor.get() != "null");
-        if more && !self.full && (self.heard >= MAX_LIST_BYTES || self.items.len() >= MAX_ENTRIES) {
+        if more
+            && !self.full
+            && (self.bytes_received >= MAX_LIST_BYTES || self.items.len() >= MAX_ENTRIES)
+        {
             self.stop_reading("and more pages follow");
         }
         !self.full

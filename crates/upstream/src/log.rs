@@ -85,11 +85,11 @@ impl ServerLog {
 
 /// Returns the end of a server's output as one log line; `None` if it wrote nothing. Line breaks
 /// are escaped, or a server could write lines of its own into the log.
-pub(crate) fn in_one_line(words: &str) -> Option<String> {
+pub(crate) fn to_log_line(output: &str) -> Option<String> {
     /// More is in the server's own log.
     const LINES: usize = 5;
     const CHARACTERS: usize = 500;
-    let lines: Vec<&str> = words
+    let lines: Vec<&str> = output
         .lines()
         .map(str::trim_end)
         .filter(|line| !line.is_empty())
@@ -149,15 +149,15 @@ mod tests {
 
     #[test]
     fn the_end_of_the_output_is_one_line_of_reasonable_length() {
-        assert_eq!(in_one_line(" \n"), None);
+        assert_eq!(to_log_line(" \n"), None);
         assert_eq!(
-            in_one_line("a\n\n\u{1b}[31mb\r\nc"),
+            to_log_line("a\n\n\u{1b}[31mb\r\nc"),
             Some("a ⏎ [31mb ⏎ c".to_owned())
         );
         assert_eq!(
-            in_one_line("1\n2\n3\n4\n5\n6").unwrap(),
+            to_log_line("1\n2\n3\n4\n5\n6").unwrap(),
             "2 ⏎ 3 ⏎ 4 ⏎ 5 ⏎ 6"
         );
-        assert_eq!(in_one_line(&"x".repeat(9999)).unwrap().len(), 500);
+        assert_eq!(to_log_line(&"x".repeat(9999)).unwrap().len(), 500);
     }
 }

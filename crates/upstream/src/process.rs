@@ -1,4 +1,4 @@
-//! The lifecycle of a child process: minimal environment, gentle end, and no process left behind.
+//! The lifecycle of a child process: minimal environment, graceful stop, and no process left behind.
 //!
 //! A detached process (with a new session, so no longer in the process group) is still found: by
 //! the mark in its environment, or because it was reparented to the gateway.
@@ -203,17 +203,17 @@ fn find_cause(launch: &Launch<Template>, program: &Path, error: &io::Error) -> O
 
 impl RunningChild {
     /// Ends the child after its stdin was closed: waits, then sends SIGTERM, then SIGKILL. Also
-    /// ends all processes that it started. Returns its exit status in words.
+    /// ends all processes that it started. Returns a description of its exit status.
     pub(crate) async fn terminate(mut self) -> String {
         // Its descendants can be identified only while it is their ancestor.
         process_tree::update_tree();
-        let status = self.wait_then_insist().await;
+        let status = self.wait_then_signal().await;
         self.signal_group(Signal::TERM);
         let mark = &self.mark;
         end_all(|| {
             [
                 find_marked_processes(|carried| carried == mark),
-                process_tree::find_left_by(mark),
+                process_tree::find_processes_of(mark),
             ]
             .concat()
         })
@@ -222,7 +222,7 @@ impl RunningChild {
         status.map_or_else(|error| error.to_string(), describe_status)
     }
 
-    async fn wait_then_insist(&mut self) -> io::Result<ExitStatus> {
+    async fn wait_then_signal(&mut self) -> io::Result<ExitStatus> {
         if let Ok(status) = tokio::time::timeout(GRACE, self.child.wait()).await {
             return status;
         }
@@ -262,7 +262,7 @@ pub(crate) async fn sweep_own() {
     end_all(|| {
         [
             find_marked_processes(ChildMark::is_own),
-            process_tree::find_all_left(),
+            process_tree::find_all_processes(),
         ]
         .concat()
     })

@@ -40,10 +40,10 @@ struct ProcessTree {
 pub(crate) fn launch(command: &mut Command, mark: &ChildMark) -> io::Result<Child> {
     #[cfg(target_os = "linux")]
     {
-        static ASKED: LazyLock<()> = LazyLock::new(|| {
+        static REGISTERED: LazyLock<()> = LazyLock::new(|| {
             let _refused = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         });
-        LazyLock::force(&ASKED);
+        LazyLock::force(&REGISTERED);
     }
     // A child must be recorded before the next update, or it would be taken for an orphan.
     let mut tree = lock_tree();
@@ -64,14 +64,14 @@ pub(crate) fn update_tree() {
 }
 
 /// Returns the live processes that can only have come from this server.
-pub(crate) fn find_left_by(mark: &ChildMark) -> Vec<Pid> {
+pub(crate) fn find_processes_of(mark: &ChildMark) -> Vec<Pid> {
     let mut tree = lock_tree();
     tree.update();
     tree.select_pids(|from| from.len() == 1 && from.contains(mark))
 }
 
 /// Returns the live processes that came from any server.
-pub(crate) fn find_all_left() -> Vec<Pid> {
+pub(crate) fn find_all_processes() -> Vec<Pid> {
     let mut tree = lock_tree();
     tree.update();
     tree.select_pids(|_| true)

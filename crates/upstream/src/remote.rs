@@ -78,7 +78,7 @@ impl RemoteServer {
                 return Ok(response);
             };
             if let Some(token) = token.as_ref().filter(|_| is_last) {
-                return Err(self.no_token_error(credentials.final_refusal(token, away).await));
+                return Err(self.no_token_error(credentials.final_refusal_error(token, away).await));
             }
             let replacement = credentials.replacement_for(token, away).await;
             let replacement = replacement.map_err(|none| self.no_token_error(none))?;

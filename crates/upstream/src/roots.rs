@@ -41,7 +41,7 @@ pub(crate) enum RootsWait {
     /// The server will ask by itself.
     Only,
     /// The server needs a notification that the roots have changed.
-    Tell,
+    Notify,
 }
 
 impl Roots {
@@ -84,7 +84,7 @@ impl Roots {
 
     pub(crate) fn required_wait(&self) -> Option<RootsWait> {
         match &*lock(&self.stage) {
-            RootsStage::Owed => Some(RootsWait::Tell),
+            RootsStage::Owed => Some(RootsWait::Notify),
             RootsStage::Unasked if self.wanted.load(Ordering::Relaxed) => Some(RootsWait::Only),
             RootsStage::Unasked | RootsStage::Settled(_) => None,
         }

@@ -68,7 +68,7 @@ pub(crate) struct Router {
     users: Mutex<ConnectionUsers>,
     pub(crate) roots: Roots,
     /// Questions of the server that wait for an answer, by the server's ids.
-    asked: Mutex<HashMap<RequestId, CancellationToken>>,
+    questions: Mutex<HashMap<RequestId, CancellationToken>>,
     ages: Arc<ListAges>,
     notices: mpsc::Sender<Notice>,
     log: Arc<ServerLog>,
@@ -88,7 +88,7 @@ pub(crate) struct Pending {
 impl Pending {
     /// False while the call waits for its client's answer.
     pub(crate) fn is_followed(&self) -> bool {
-        !self.reporter.aside.load(Ordering::Relaxed)
+        !self.reporter.awaits_client.load(Ordering::Relaxed)
     }
 
     fn is_our_own(&self) -> bool {
@@ -109,7 +109,7 @@ impl Router {
             pending: Mutex::default(),
             users: Mutex::default(),
             roots: Roots::new(wants_roots),
-            asked: Mutex::default(),
+            questions: Mutex::default(),
             ages,
             notices,
             log,
@@ -292,7 +292,7 @@ impl Router {
     fn cancel_question(&self, notification: &Notification) {
         if let Ok(params) = notification.open_params()
             && let Some(id) = params.read::<RequestId>("requestId")
-            && let Some(token) = lock(&self.asked).remove(&id)
+            && let Some(token) = lock(&self.questions).remove(&id)
         {
             token.cancel();
         }
@@ -326,7 +326,7 @@ impl Router {
         let id = request.id;
         match self.put_question(request.method, request.params, related, &withdrawn) {
             Some(answer) => {
-                lock(&self.asked).insert(id.clone(), withdrawn);
+                lock(&self.questions).insert(id.clone(), withdrawn);
                 let (router, outlet) = (self.clone(), outlet.clone());
                 tokio::spawn(async move {
                     if let Ok(outcome) = answer.await {
@@ -362,7 +362,7 @@ impl Router {
         about_roots: bool,
         outlet: &ReplySender,
     ) {
-        lock(&self.asked).remove(&id);
+        lock(&self.questions).remove(&id);
         let roots = about_roots.then(|| outcome.as_ref().ok().cloned());
         outlet
             .reply_first(Response {

@@ -1,7 +1,7 @@
 //! The limit on a server's concurrent calls, and the queue of waiting calls.
 //!
-//! The next slot goes to the caller with the fewest running calls, so that nobody waits for a crowd
-//! of another caller's calls.
+//! The next slot goes to the caller with the fewest running calls, so that no caller waits behind
+//! a burst of another caller's calls.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,9 +14,9 @@ use crate::exchange::ClientIdentity;
 use crate::spec::ServerLimits;
 
 /// One slot in this many is closed to callers who already have one, so that the next caller does
-/// not wait for a crowd to finish.
+/// not wait for a burst of calls to finish.
 const SPARE_ONE_IN: usize = 8;
-/// One caller leaves a quarter of the queue to others.
+/// One caller may not fill the last quarter of the queue.
 const QUEUE_LEFT_ONE_IN: usize = 4;
 
 pub(crate) struct CallSlots {
@@ -108,11 +108,11 @@ impl CallSlots {
         slot.await.map_err(|_| NoSlot::Closed)
     }
 
-    /// Waits until every call that has a slot or waits for one is done, for as long as `patience`.
-    /// Calls that arrive in the meantime get no slot.
-    pub(crate) async fn close(&self, patience: Duration) {
+    /// Waits until every call that has a slot or waits for one is done, up to `limit`. Calls that
+    /// arrive in the meantime get no slot.
+    pub(crate) async fn close(&self, limit: Duration) {
         lock(&self.shared.book).closing = true;
-        let _ = tokio::time::timeout(patience, self.shared.wait_until_empty()).await;
+        let _ = tokio::time::timeout(limit, self.shared.wait_until_empty()).await;
         lock(&self.shared.book).queue.clear();
     }
 }
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_crowd_of_one_callers_calls_leaves_slots_for_other_callers() {
+    async fn a_burst_of_one_callers_calls_leaves_slots_for_other_callers() {
         for (most, for_one) in [(64, 56), (8, 7), (4, 3), (2, 1), (1, 1)] {
             let slots = slots(most, 100);
             let low = all(&slots, "low");

@@ -24,7 +24,7 @@ const READ_BUFFER: usize = 64 * 1024;
 /// A longer line of stderr is truncated; it is for people to read.
 const MAX_STDERR_LINE: usize = 64 * 1024;
 /// A process that has ended has already written its last output, so it arrives at once.
-const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
+const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The handle that stops the process.
 pub(crate) struct ProcessHandle {
@@ -116,7 +116,7 @@ impl ProcessSupervisor {
             ending.await
         };
         // The last output explains the end, so it is read before any caller gets the error.
-        let _ = tokio::time::timeout(LAST_WORDS_TIMEOUT, &mut self.errors).await;
+        let _ = tokio::time::timeout(LAST_OUTPUT_TIMEOUT, &mut self.errors).await;
         self.report_end(by_us, status);
     }
 

@@ -31,14 +31,14 @@ pub(crate) struct ResourceWatch {
     connection: Arc<Connection>,
     wanted: watch::Sender<BTreeSet<String>>,
     /// The resources that the server last acknowledged.
-    heard: watch::Receiver<Option<BTreeSet<String>>>,
+    acknowledged: watch::Receiver<Option<BTreeSet<String>>>,
     task: AbortHandle,
 }
 
 impl ResourceWatch {
     pub(crate) fn start(connection: Arc<Connection>, uris: BTreeSet<String>) -> Self {
         let (wanted, changes) = watch::channel(uris);
-        let (hears, heard) = watch::channel(None);
+        let (acknowledge, acknowledged) = watch::channel(None);
         let task = match connection.hello.era {
             Era::Modern => {
                 // Before any call goes out, or the changes made by the first call would be missed.
@@ -48,7 +48,7 @@ impl ResourceWatch {
                 let listener = ChangeListener {
                     connection: connection.clone(),
                     wanted: changes,
-                    heard: hears,
+                    acknowledged: acknowledge,
                     former: None,
                 };
                 tokio::spawn(listener.listen(first))
@@ -58,7 +58,7 @@ impl ResourceWatch {
         Self {
             connection,
             wanted,
-            heard,
+            acknowledged,
             task: task.abort_handle(),
         }
     }
@@ -67,8 +67,9 @@ impl ResourceWatch {
     /// made by an earlier call would be missed.
     pub(crate) async fn wait_until_acknowledged(&self) {
         if self.connection.hello.era == Era::Modern {
-            let mut heard = self.heard.clone();
-            let _ = tokio::time::timeout(FIRST_TIMEOUT, heard.wait_for(Option::is_some)).await;
+            let mut acknowledged = self.acknowledged.clone();
+            let _ =
+                tokio::time::timeout(FIRST_TIMEOUT, acknowledged.wait_for(Option::is_some)).await;
         }
     }
 
@@ -78,9 +79,9 @@ impl ResourceWatch {
             Era::Legacy => self.send_subscription(method::SUBSCRIBE, uri).await,
             Era::Modern => {
                 self.set_wanted(all);
-                let mut heard = self.heard.clone();
-                let agreed =
-                    heard.wait_for(|heard| heard.as_ref().is_some_and(|heard| heard.contains(uri)));
+                let mut acknowledged = self.acknowledged.clone();
+                let agreed = acknowledged
+                    .wait_for(|uris| uris.as_ref().is_some_and(|uris| uris.contains(uri)));
                 // A server that never acknowledges may still send; there is nothing to report.
                 let _ = tokio::time::timeout(ACKNOWLEDGE_TIMEOUT, agreed).await;
                 Ok(())
@@ -148,7 +149,7 @@ fn open_stream(connection: &Connection, params: RawObject) -> InFlightCall {
 struct ChangeListener {
     connection: Arc<Connection>,
     wanted: watch::Receiver<BTreeSet<String>>,
-    heard: watch::Sender<Option<BTreeSet<String>>>,
+    acknowledged: watch::Sender<Option<BTreeSet<String>>>,
     /// The last stream that the server has acknowledged. It stays open until the server
     /// acknowledges the next, so that nothing is missed in between.
     former: Option<InFlightCall>,
@@ -176,7 +177,7 @@ impl ChangeListener {
     /// Waits until there is something to listen for. Returns false if there never will be.
     async fn wait_for_change(&mut self, uris: BTreeSet<String>) -> bool {
         self.former = None;
-        self.heard.send_replace(Some(uris));
+        self.acknowledged.send_replace(Some(uris));
         self.wanted.changed().await.is_ok()
     }
 
@@ -209,7 +210,7 @@ impl ChangeListener {
         if let Some(former) = self.former.take() {
             end_stream(&self.connection, former);
         }
-        self.heard.send_replace(Some(uris.clone()));
+        self.acknowledged.send_replace(Some(uris.clone()));
     }
 }
 

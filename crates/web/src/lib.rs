@@ -1,13 +1,13 @@
-//! Reads and pictures pages of the public web for a model.
+//! Fetches pages of the public web for a model, as text or as a screenshot.
 //!
-//! Others choose the addresses, and the pages are written by strangers. So the guard checks every
-//! address on the way, only https is spoken, and everything is limited: time, bytes, depth.
+//! Neither the addresses nor the pages are trusted. So the guard checks every address on the way,
+//! only https is used, and everything is limited: time, bytes, depth.
 //!
 //! # Layout
 //! - `address`: the address of a page, checked
 //! - `roots`: the operator's own certificate authorities
 //! - `reader`: a page as text
-//! - `browser`: a page as a picture
+//! - `browser`: a page as a screenshot
 
 mod address;
 mod browser;

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use kitbag_domain::{
     CallCost, Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp,
 };
-use kitbag_store::{KeyOrder, Recognition, Store, StoreAddress};
+use kitbag_store::{KeySpec, Recognition, Store, StoreAddress};
 use serde_json::json;
 use tokio::task::JoinSet;
 use xtask::postgres::PostgresServer;
@@ -137,7 +137,7 @@ async fn recorded_calls(store: &Store) -> anyhow::Result<(f64, Duration)> {
 
 /// The first look-up of each key by a process, and the later ones.
 async fn look_ups(store: &Store, address: &StoreAddress) -> anyhow::Result<(Duration, Duration)> {
-    let order = KeyOrder::user(Tenant::local());
+    let order = KeySpec::user(Tenant::local());
     let mut tokens = Vec::with_capacity(KEYS);
     for _ in 0..KEYS {
         let key = store.create_key(&order, Timestamp(1)).await?;

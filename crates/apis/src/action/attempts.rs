@@ -75,7 +75,7 @@ impl<'a> ActionRun<'a> {
         Ok(())
     }
 
-    /// Returns the pause before the request may be repeated; nothing if it must not be.
+    /// Returns the pause before the request may be repeated; `None` if it must not be.
     fn pause_after(
         &self,
         outcome: &Result<ResponseWithPermit<'a>, ActionFault>,

@@ -10,7 +10,7 @@ use url::form_urlencoded::Serializer;
 use super::{ActionFault, multipart};
 use crate::request::PendingBody;
 
-/// Returns the body; nothing if the pattern has no value for it.
+/// Returns the body; `None` if the pattern has no value for it.
 pub(super) fn fill_body(
     pattern: &BodyPattern,
     values: &FillValues<'_>,

@@ -1,8 +1,8 @@
-//! The declared form of a call: carries out one action of a tool as its file describes it.
+//! The declared form of a call: runs one action of a tool as its file describes it.
 //!
 //! # Layout
 //! - this file: an API with its clients and limits, and one call
-//! - `run`: one action being carried out; `attempts`: sending it, and repeating it if that is safe
+//! - `run`: one run of an action; `attempts`: sending its request, and repeating it if that is safe
 //! - `address`: the addresses it may reach; `build`: the request; `body`, `multipart`: its body
 //! - `request_proof`: the request's proof of identity
 //! - `pages`: the further pages of an answer; `answer`: the returned part of it; `storage`: its
@@ -44,7 +44,7 @@ use crate::pace::Paces;
 use crate::request_permits::RequestPermits;
 use run::ActionRun;
 
-/// The API behind a declared tool, ready for calls.
+/// The API of a tool file, ready for calls.
 pub struct DeclaredApi {
     tool: WireName,
     declaration: Arc<ApiSpec>,

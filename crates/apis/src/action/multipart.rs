@@ -81,7 +81,7 @@ fn plain_bytes(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Browsers escape these three so, because a quoted string may not contain them.
+/// Browsers escape these three, because a quoted string may not contain them.
 fn escape_quotes(text: &str) -> String {
     text.replace('"', "%22")
         .replace('\r', "%0D")

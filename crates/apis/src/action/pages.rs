@@ -127,7 +127,7 @@ impl OpenedPage {
     fn next_page(&self, run: &ActionRun<'_>, rule: &PageRule, request: &PageRequest) -> NextPage {
         let request = request.with_remaining(self.received.body.len());
         match rule {
-            PageRule::Mark { next, into, .. } => match next_mark(next, &self.body) {
+            PageRule::Cursor { next, into, .. } => match next_cursor(next, &self.body) {
                 // A cursor that leads back to the same page would never end.
                 Some(mark) if request.arguments.get(into) != Some(&mark) => {
                     NextPage::At(request.with_argument(into, mark))
@@ -185,7 +185,7 @@ impl PageRequest {
 
 /// Returns the cursor of the next page; at the end, APIs write null, false, an empty text or
 /// nothing, or say in another field that there are no more.
-fn next_mark(next: &JsonPointer, body: &Value) -> Option<Value> {
+fn next_cursor(next: &JsonPointer, body: &Value) -> Option<Value> {
     let around = next.as_str().rsplit_once('/').map_or("", |(way, _)| way);
     if body.pointer(around)?.get("has_more") == Some(&Value::Bool(false)) {
         return None;
@@ -243,7 +243,7 @@ impl PageCollection {
         self.items.extend_from_slice(page.items(rule));
         self.pages.read += 1;
         self.pages.next = match rule {
-            PageRule::Mark { next, .. } => next_mark(next, &page.body),
+            PageRule::Cursor { next, .. } => next_cursor(next, &page.body),
             PageRule::Link { .. } | PageRule::Number { .. } => None,
         };
     }

@@ -72,7 +72,7 @@ impl ActionRun<'_> {
         }
     }
 
-    /// Returns a proof that needs no token; nothing for a scheme that does.
+    /// Returns a proof that needs no token; `None` for a scheme that does.
     pub(super) fn fixed_proof(
         &self,
         auth: &AuthScheme,

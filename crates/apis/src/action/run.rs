@@ -1,4 +1,4 @@
-//! One action being carried out.
+//! One run of an action.
 
 use http::HeaderMap;
 use kitbag_fetch::Secrets;

@@ -41,7 +41,7 @@ impl AwsSigner {
         Ok(())
     }
 
-    /// Returns an address with which everyone can get the object for a while, without a credential.
+    /// Returns a presigned URL: until it expires, anyone can fetch the object without a credential.
     pub(crate) fn presign(&self, url: &Url, lifetime: Duration) -> Result<Url, RequestFault> {
         let request = Request::new(Method::GET, url.clone());
         let mut settings = self.signing_settings();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_opens_for_a_while_is_the_one_that_amazon_publishes() {
+    fn a_presigned_url_equals_the_published_one() {
         let signer = AwsSigner {
             access_key_id: "AKIAIOSFODNN7EXAMPLE".to_owned(),
             secret_access_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),

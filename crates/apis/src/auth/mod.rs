@@ -13,7 +13,7 @@ mod token_cache;
 mod token_request;
 
 pub use credential::{Credential, CredentialOwner};
-pub use token_cache::{KeepRefreshToken, RotatedRefreshToken, TokenCache};
+pub use token_cache::{RotatedRefreshToken, StoreRefreshToken, TokenCache};
 pub use token_request::TokenFault;
 
 pub(crate) use aws::AwsSigner;

@@ -20,7 +20,8 @@ use crate::fault::RequestFault;
 
 /// A token that expires within this time could expire on the way.
 const MARGIN: Duration = Duration::from_secs(60);
-/// Otherwise, a token with a lifetime of a minute would never be used.
+/// The margin is at most this fraction of the lifetime, or a token that lasts a minute would never
+/// be used.
 const MARGIN_PARTS: u32 = 10;
 /// A token endpoint that takes longer counts as down.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -38,14 +39,14 @@ pub struct RotatedRefreshToken {
 }
 
 /// Stores a new refresh token. The call that needed it waits for this.
-pub type KeepRefreshToken =
+pub type StoreRefreshToken =
     Arc<dyn Fn(RotatedRefreshToken) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The tokens of all tenants, one for each credential.
 pub struct TokenCache {
     entries: Mutex<HashMap<TokenKey, TokenEntry>>,
     clock: Clock,
-    keep: KeepRefreshToken,
+    store: StoreRefreshToken,
 }
 
 type TokenEntry = Arc<tokio::sync::Mutex<CachedToken>>;
@@ -71,11 +72,11 @@ struct CachedToken {
 }
 
 impl TokenCache {
-    pub fn new(clock: Clock, keep: KeepRefreshToken) -> Self {
+    pub fn new(clock: Clock, store: StoreRefreshToken) -> Self {
         Self {
             entries: Mutex::default(),
             clock,
-            keep,
+            store,
         }
     }
 
@@ -115,13 +116,13 @@ impl TokenCache {
         request: &TokenRequest,
         client: &GuardedClient,
     ) -> Result<Arc<str>, TokenFault> {
-        let (keep, now, client) = (self.keep.clone(), self.clock.now(), client.clone());
+        let (store, now, client) = (self.store.clone(), self.clock.now(), client.clone());
         let request = held.with_newest_token(request);
         let task = tokio::spawn(async move {
             let fetched = with_timeout(FETCH_TIMEOUT, request.fetch(&client)).await;
             let rotated = held.store_outcome(&request, fetched, now)?;
             if let Some(rotated) = rotated {
-                keep(rotated).await;
+                store(rotated).await;
             }
             held.access.clone().ok_or_else(interrupted_fault)
         });

@@ -61,7 +61,7 @@ impl TokenRequest {
     /// before they check anything else.
     pub(super) async fn fetch(&self, client: &GuardedClient) -> Result<FetchedToken, TokenFault> {
         let answer = self.send_request(client, ClientProof::InForm).await?;
-        if answer.status.is_client_error() && error_word(&answer).as_deref() == Some(WRONG_CLIENT) {
+        if answer.status.is_client_error() && error_code(&answer).as_deref() == Some(WRONG_CLIENT) {
             let second = self.send_request(client, ClientProof::InHeader).await?;
             return self.parse_answer(&second);
         }
@@ -191,10 +191,10 @@ fn find_text(answer: &Value, name: &str) -> Option<String> {
 
 fn token_fault(origin: String, answer: &ReceivedResponse) -> TokenFault {
     let passing = answer.status.is_server_error() || answer.status == StatusCode::TOO_MANY_REQUESTS;
-    match error_word(answer) {
+    match error_code(answer) {
         Some(word) if !passing => TokenFault::Refused {
             origin,
-            words: describe_error_word(word, answer),
+            words: describe_error_code(word, answer),
         },
         _ => TokenFault::Unavailable {
             origin,
@@ -203,12 +203,12 @@ fn token_fault(origin: String, answer: &ReceivedResponse) -> TokenFault {
     }
 }
 
-fn error_word(answer: &ReceivedResponse) -> Option<String> {
+fn error_code(answer: &ReceivedResponse) -> Option<String> {
     let body: Value = serde_json::from_slice(&answer.body).ok()?;
     find_text(&body, "error")
 }
 
-fn describe_error_word(word: String, answer: &ReceivedResponse) -> String {
+fn describe_error_code(word: String, answer: &ReceivedResponse) -> String {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     match find_text(&body, "error_description") {
         Some(description) => format!("{description} ({word})"),

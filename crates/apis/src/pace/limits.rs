@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::{HeaderMap, StatusCode};
 use kitbag_fetch::retry_after;
 
-/// Returns how long to send no request, if the answer reports that none remains.
+/// Returns how long to pause, if the answer reports that no requests remain.
 pub(super) fn closed_duration(
     status: StatusCode,
     headers: &HeaderMap,

@@ -27,7 +27,7 @@ pub(crate) struct Paces {
 
 #[derive(Default)]
 struct Pace {
-    /// The API reported that nothing remains until then.
+    /// The API reported that no requests remain until then.
     closed_until: Option<SystemTime>,
     /// The times of the last requests, some of them in the future.
     booked: VecDeque<SystemTime>,
@@ -76,7 +76,7 @@ impl Paces {
         at.duration_since(now).unwrap_or_default()
     }
 
-    /// Delays the tenant's further requests if an answer reports that nothing remains.
+    /// Delays the tenant's further requests if an answer reports that no requests remain.
     pub(crate) fn record_limits(
         &self,
         owner: &CredentialOwner,

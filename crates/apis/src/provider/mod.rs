@@ -1,7 +1,7 @@
 //! The small form of a call: the caller chooses the path below the base address of an API.
 //!
 //! Nothing about the path is trusted: it stays below the base in every reading, and a redirect
-//! leads no further than a call.
+//! reaches nothing that a call could not.
 //!
 //! # Layout
 //! - this file: the facts about an API, and one call

@@ -12,7 +12,7 @@ use super::ProviderFault;
 /// meant to bypass a check.
 const MAX_ENCODINGS: usize = 4;
 
-const CLIMBS: &str = "it must stay below the base address of the API, without `.` and `..`";
+const LEAVES_BASE: &str = "it must stay below the base address of the API, without `.` and `..`";
 
 /// Returns the URL of `path` below `base`. Keeps a query in the path, and appends `query`.
 pub(crate) fn join_below(
@@ -37,7 +37,7 @@ pub(crate) fn join_below(
     // A second line of defence after the checks above.
     match rest_below(base, &url).is_some() && url.origin() == base.origin() {
         true => Ok(url),
-        false => Err(path_fault(CLIMBS)),
+        false => Err(path_fault(LEAVES_BASE)),
     }
 }
 
@@ -146,7 +146,7 @@ fn check_reading(path: &str) -> Result<(), &'static str> {
         return Err("it contains a backslash, which some servers treat as a slash");
     }
     match path.split('/').any(is_dot_step) {
-        true => Err(CLIMBS),
+        true => Err(LEAVES_BASE),
         false => Ok(()),
     }
 }
@@ -271,7 +271,7 @@ mod tests {
                 "https://a.example/v1",
                 path,
                 &[],
-                &format!("refused: {CLIMBS}"),
+                &format!("refused: {LEAVES_BASE}"),
             );
         }
     }

@@ -54,7 +54,7 @@ pub(crate) fn approval_for(turn: &Turn, capability: &Capability) -> Option<Appro
     };
     Some(Approval {
         list,
-        longest: lock.recheck_after,
+        max_age: lock.recheck_after,
         accepts: Arc::new(accepts),
     })
 }

@@ -34,7 +34,8 @@ pub(crate) struct ListingPermits {
 /// unless a client subscribes to their changes.
 pub async fn list_new_servers(host: Arc<GatewayHost>) {
     let gateway = host.gateway();
-    let wanted = |server: &&Arc<Server>| server.listing().is_none() || server.is_missed();
+    let wanted =
+        |server: &&Arc<Server>| server.listing().is_none() || server.is_watched_while_stopped();
     let unknown: Vec<_> = gateway.upstreams.iter().filter(wanted).cloned().collect();
     if unknown.is_empty() {
         log_unannotated_tools(&gateway);

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use kitbag_config::{Config, Embedder, KeyLocation, StoreLocation};
 use kitbag_domain::{Lookup, Template};
-use kitbag_store::{ChangeCounts, KeyKeeper, SecretName, Store, Vault, VaultKey};
+use kitbag_store::{ChangeCounts, KeyStore, SecretName, Store, Vault, VaultKey};
 use kitbag_upstream::ServerSpec;
 use tokio::sync::watch;
 
@@ -33,11 +33,11 @@ pub(crate) struct SecretSnapshot {
 pub fn open_vault(location: KeyLocation, store: &Store) -> anyhow::Result<Vault> {
     Ok(match key_from_environment()? {
         Some(given) => store.vault(Some(given)),
-        None => store.vault_kept_by(key_keeper(location, store)),
+        None => store.vault_with_key_store(key_store(location, store)),
     })
 }
 
-pub fn key_keeper(location: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
+pub fn key_store(location: KeyLocation, store: &Store) -> Arc<dyn KeyStore> {
     match location {
         KeyLocation::File => Arc::new(store.key_file()),
         KeyLocation::Env => Arc::new(UnsetKeyVariable),
@@ -56,9 +56,9 @@ pub fn key_from_environment() -> anyhow::Result<Option<VaultKey>> {
 #[error("it is not set")]
 struct UnsetKeyVariable;
 
-impl KeyKeeper for UnsetKeyVariable {
+impl KeyStore for UnsetKeyVariable {
     fn read(&self) -> Result<Option<VaultKey>, kitbag_store::Error> {
-        Err(kitbag_store::Error::Keeper {
+        Err(kitbag_store::Error::KeyStore {
             location: self.location(),
             source: Box::new(Self),
         })

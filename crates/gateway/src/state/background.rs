@@ -170,7 +170,7 @@ pub async fn record_key_uses(host: Arc<GatewayHost>) {
     let mut outage = Outage::new(USES_NOT_WRITTEN);
     loop {
         tokio::time::sleep(KEY_USES_INTERVAL).await;
-        match host.gateway().services.store.keep_key_uses().await {
+        match host.gateway().services.store.flush_key_uses().await {
             Ok(()) => outage.record_success(),
             Err(error) => outage.record_failure(&error),
         }
@@ -180,7 +180,7 @@ pub async fn record_key_uses(host: Arc<GatewayHost>) {
 const USES_NOT_WRITTEN: &str = "recording when keys were last used failed";
 
 pub(crate) async fn record_key_uses_now(gateway: &Gateway) {
-    if let Err(error) = gateway.services.store.keep_key_uses().await {
+    if let Err(error) = gateway.services.store.flush_key_uses().await {
         tracing::warn!(%error, "{USES_NOT_WRITTEN}");
     }
 }

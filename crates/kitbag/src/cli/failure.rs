@@ -227,7 +227,7 @@ fn is_store_file_error(cause: &(dyn Error + 'static)) -> bool {
 fn is_database_unreachable(cause: &(dyn Error + 'static)) -> bool {
     matches!(
         cause.downcast_ref(),
-        Some(kitbag_store::Error::Away { .. } | kitbag_store::Error::Silent { .. })
+        Some(kitbag_store::Error::Unavailable { .. } | kitbag_store::Error::Silent { .. })
     )
 }
 

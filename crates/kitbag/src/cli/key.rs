@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
 use kitbag_domain::{Action, Event, KeyId, Role, ShortText, Tenant, Timestamp};
-use kitbag_store::{KeyInfo, KeyOrder, NewKey, Store};
+use kitbag_store::{KeyInfo, KeySpec, NewKey, Store};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -131,9 +131,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let store = open_store(&config, "cannot open the keys").await?;
     match arguments.verb {
         Verb::Create(wanted) => {
-            let order = wanted.order()?;
-            create_key(&store, &order, invocation).await?;
-            warn_of_unknown_tenant(&config, &order, invocation);
+            let spec = wanted.spec()?;
+            create_key(&store, &spec, invocation).await?;
+            warn_of_unknown_tenant(&config, &spec, invocation);
         }
         Verb::List => list_keys(&store, invocation).await?,
         Verb::Rotate { id, grace, expires } => {
@@ -146,7 +146,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 impl CreateArguments {
-    fn order(self) -> anyhow::Result<KeyOrder> {
+    fn spec(self) -> anyhow::Result<KeySpec> {
         let Self {
             tenant,
             role,
@@ -162,9 +162,9 @@ impl CreateArguments {
             ))
             .advise(|| "choose another name".to_owned());
         }
-        let order = match (role, tenant) {
-            (Role::User, tenant) => KeyOrder::user(tenant.unwrap_or_else(Tenant::local)),
-            (Role::Operator, None) => KeyOrder::operator(),
+        let spec = match (role, tenant) {
+            (Role::User, tenant) => KeySpec::user(tenant.unwrap_or_else(Tenant::local)),
+            (Role::Operator, None) => KeySpec::operator(),
             (Role::Operator, Some(tenant)) => {
                 return Err(anyhow!(
                     "an operator key has no tenant, but `{tenant}` was given"
@@ -172,24 +172,20 @@ impl CreateArguments {
                 .advise(|| "omit --tenant or --role".to_owned());
             }
         };
-        Ok(KeyOrder {
+        Ok(KeySpec {
             label,
             expires_at: expires,
-            ..order
+            ..spec
         })
     }
 }
 
-async fn create_key(
-    store: &Store,
-    order: &KeyOrder,
-    invocation: &Invocation,
-) -> anyhow::Result<()> {
-    let key = store.create_key(order, now()).await?;
-    let of = tenant_of_role(order.role, &order.tenant);
+async fn create_key(store: &Store, spec: &KeySpec, invocation: &Invocation) -> anyhow::Result<()> {
+    let key = store.create_key(spec, now()).await?;
+    let of = tenant_of_role(spec.role, &spec.tenant);
     let event = trail::key_event("kitbag key create", Action::KeyCreated, &key.id, of);
     trail::record_event(store, event).await?;
-    let holder = describe_holder(order);
+    let holder = describe_holder(spec);
     invocation.output.note(&format!(
         "Key {} {holder}. Save it now: it is not stored and cannot be shown again.",
         key.id
@@ -197,25 +193,25 @@ async fn create_key(
     let token = key.token.reveal();
     invocation
         .output
-        .show(&new_key_to_json(&key, order), |_| token.to_owned())
+        .show(&new_key_to_json(&key, spec), |_| token.to_owned())
 }
 
 /// Formats a new key with its secret.
-fn new_key_to_json(key: &NewKey, order: &KeyOrder) -> Value {
+fn new_key_to_json(key: &NewKey, spec: &KeySpec) -> Value {
     json!({
         "id": key.id,
-        "tenant": tenant_of_role(order.role, &order.tenant),
-        "role": order.role,
-        "label": order.label,
-        "expires_at": order.expires_at.map(format_date),
+        "tenant": tenant_of_role(spec.role, &spec.tenant),
+        "role": spec.role,
+        "label": spec.label,
+        "expires_at": spec.expires_at.map(format_date),
         "key": key.token.reveal(),
     })
 }
 
 /// A misspelled tenant yields a useless key, so warn immediately.
-fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invocation) {
-    let tenant = &order.tenant;
-    if order.role == Role::Operator || config.policy.is_known_tenant(tenant) {
+fn warn_of_unknown_tenant(config: &Config, spec: &KeySpec, invocation: &Invocation) {
+    let tenant = &spec.tenant;
+    if spec.role == Role::Operator || config.policy.is_known_tenant(tenant) {
         return;
     }
     let file = match &config.origin {
@@ -261,7 +257,7 @@ async fn rotate_key(
         return Err(anyhow!("no active key `{id}`"))
             .advise(|| "list the keys with `kitbag key list`".to_owned());
     };
-    let of = tenant_of_role(rotated.order.role, &rotated.order.tenant);
+    let of = tenant_of_role(rotated.spec.role, &rotated.spec.tenant);
     let event = trail::key_event("kitbag key rotate", Action::KeyRotated, &rotated.key.id, of);
     let former = ShortText::truncate(&format!("replaces {id}"));
     trail::record_event(
@@ -272,7 +268,7 @@ async fn rotate_key(
         },
     )
     .await?;
-    let (new, holder) = (&rotated.key.id, describe_holder(&rotated.order));
+    let (new, holder) = (&rotated.key.id, describe_holder(&rotated.spec));
     let ends = if grace.is_zero() {
         "no longer works".to_owned()
     } else {
@@ -282,7 +278,7 @@ async fn rotate_key(
         "Key {new} {holder}, replacing {id}, which {ends}. Save it now: it is not stored and cannot be \
          shown again."
     ));
-    let mut result = new_key_to_json(&rotated.key, &rotated.order);
+    let mut result = new_key_to_json(&rotated.key, &rotated.spec);
     result["former"] = json!({ "id": id, "expires_at": format_date(rotated.former_ends_at) });
     let token = rotated.key.token.reveal();
     invocation.output.show(&result, |_| token.to_owned())
@@ -308,12 +304,12 @@ async fn revoke_key(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow
         })
 }
 
-fn describe_holder(order: &KeyOrder) -> String {
-    let holder = match order.role {
-        Role::User => format!("for tenant `{}`", order.tenant),
+fn describe_holder(spec: &KeySpec) -> String {
+    let holder = match spec.role {
+        Role::User => format!("for tenant `{}`", spec.tenant),
         Role::Operator => "for an operator".to_owned(),
     };
-    match order.expires_at {
+    match spec.expires_at {
         Some(end) => format!("{holder}, valid until {}", format_date(end)),
         None => holder,
     }

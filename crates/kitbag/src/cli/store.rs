@@ -17,7 +17,7 @@ use crate::cli::open_store::open_store;
 use crate::local::gateway_connection::{JoinOutcome, join_gateway};
 use crate::local::protocol::Want;
 use crate::trail;
-use kitbag_gateway::secrets::vault::{key_from_environment, key_keeper, open_vault};
+use kitbag_gateway::secrets::vault::{key_from_environment, key_store, open_vault};
 use kitbag_gateway::state::store_address::{StoreConfigError, store_address};
 
 /// Back up, restore or migrate the store.
@@ -120,7 +120,7 @@ async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyho
         .await;
     drop(progress);
     done?;
-    let key = key_keeper(config.secret_key, &store).location();
+    let key = key_store(config.secret_key, &store).location();
     store.close().await;
     let result = json!({ "file": file, "secret_key": key });
     invocation
@@ -183,7 +183,7 @@ async fn move_secret_key(from: &Store, to: &Store, config: &Config) -> anyhow::R
     if key_from_environment()?.is_some() {
         return Ok(());
     }
-    let target = key_keeper(config.secret_key, to);
+    let target = key_store(config.secret_key, to);
     open_vault(config.secret_key, from)?
         .copy_key_to(&*target)
         .await

@@ -38,7 +38,7 @@ pub use request::{LlmTier, ModelPrompt, PromptRequest};
 
 use request::ModelSelection;
 
-/// The tools that are carried out by a model.
+/// The tools that send a prompt to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelTool {
     LlmInvoke,

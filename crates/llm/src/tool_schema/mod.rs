@@ -2,7 +2,7 @@
 //!
 //! An MCP server may use any JSON Schema and a description of any length. The vendors' APIs reject
 //! a whole request for one unsupported definition, so every definition is rewritten before it is
-//! sent. The server's own schema still decides about the arguments.
+//! sent. Arguments are still checked against the server's own schema.
 //!
 //! # Layout
 //! - this file: a definition for a vendor, and each vendor's limits
@@ -47,7 +47,7 @@ impl Vendor {
         if !is_valid_name(name, "_-") {
             return Err(UnsupportedTool::Name);
         }
-        let schema::PlainSchema { schema, remark } = schema::plain(schema);
+        let schema::PlainSchema { schema, remark } = schema::to_plain(schema);
         self.check_parameters(&schema)?;
         let description = self.limit_description(description, remark.as_deref());
         Ok(match self {
@@ -109,11 +109,11 @@ impl Vendor {
     }
 }
 
-fn is_valid_name(name: &str, beside_letters: &str) -> bool {
+fn is_valid_name(name: &str, extra: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.chars().count())
         && name
             .chars()
-            .all(|c| c.is_ascii_alphanumeric() || beside_letters.contains(c))
+            .all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
 }
 
 /// Returns at most this many characters, up to the end of a sentence if one ends in the second

@@ -36,7 +36,7 @@ const LONGEST_CHAIN: usize = 16;
 /// More alternatives than a model could choose among.
 const MOST_ALTERNATIVES: usize = 256;
 
-pub fn plain(schema: &Value) -> PlainSchema {
+pub fn to_plain(schema: &Value) -> PlainSchema {
     let mut definitions = SchemaDefinitions {
         whole: schema,
         left: MOST_ALTERNATIVES,

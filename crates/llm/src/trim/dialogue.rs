@@ -20,8 +20,11 @@ pub struct Dialogue<'a> {
 }
 
 impl<'a> Dialogue<'a> {
-    /// `kept_by_vendor` is the conversation's id, if the vendor stores it.
-    pub(crate) fn from_utterances(said: Vec<Utterance<'a>>, kept_by_vendor: &VendorMemory) -> Self {
+    /// `stored_by_vendor` is the conversation's id, if the vendor stores it.
+    pub(crate) fn from_utterances(
+        said: Vec<Utterance<'a>>,
+        stored_by_vendor: &VendorMemory,
+    ) -> Self {
         let mut dialogue = Self::default();
         let mut opening = DefaultHasher::new();
         let mut is_open = true;
@@ -40,7 +43,7 @@ impl<'a> Dialogue<'a> {
                 Utterance::Assistant(text) | Utterance::Result(text) => dialogue.texts.push(text),
             }
         }
-        dialogue.conversation = match kept_by_vendor {
+        dialogue.conversation = match stored_by_vendor {
             VendorMemory::None => Some(opening.finish()),
             VendorMemory::Named(name) => Some(hash_text(name)),
             VendorMemory::Unnamed => None,

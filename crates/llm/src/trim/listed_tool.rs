@@ -9,7 +9,7 @@ use crate::trim::ModelApi;
 pub struct ListedTool<'a> {
     /// The whole definition, as the client wrote it.
     pub text: &'a str,
-    /// The name of a function that the client carries out; `None` for a tool of the vendor, such as
+    /// The name of a function that the client runs; `None` for a tool of the vendor, such as
     /// its web search.
     pub function: Option<String>,
     /// The description that the model reads.

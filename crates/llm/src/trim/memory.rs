@@ -73,8 +73,8 @@ impl ConversationMemory {
 }
 
 /// Returns the unprocessed part. A client that shortens a conversation starts over.
-fn take_new<'d, T>(said: &'d [T], heard: &mut usize) -> &'d [T] {
-    let before = std::mem::replace(heard, said.len());
+fn take_new<'d, T>(said: &'d [T], seen: &mut usize) -> &'d [T] {
+    let before = std::mem::replace(seen, said.len());
     said.get(before..).unwrap_or(said)
 }
 

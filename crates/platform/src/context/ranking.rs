@@ -8,7 +8,7 @@ use kitbag_store::{ContextVector, NewFact};
 
 use super::fact::text_to_embed;
 
-/// Words get the rest: models hardly know names and numbers.
+/// The rest goes to words: embeddings represent names and numbers poorly.
 const MEANING_WEIGHT: f32 = 0.6;
 
 /// Facts below this share neither a rare word nor the meaning of the question.

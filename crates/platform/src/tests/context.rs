@@ -26,7 +26,7 @@ const FACTS: &str = r#"
 {"subject": "Fabrikam", "predicate": "office", "object": "Berlin", "source": {"name": "CRM", "quote": "Office: Berlin"}, "authority": 2, "observed_at": "2026-05-01"}
 "#;
 
-/// Returns the objects of the find_objects facts, in order.
+/// Returns the objects of the facts found, in order.
 async fn find_objects(kitbag: &TestPlatform, tenant: &str, arguments: Value) -> String {
     let answer = kitbag.call(tenant, "context-query query", arguments).await;
     let Some(facts) = answer["facts"].as_array() else {

@@ -68,7 +68,7 @@ pub(crate) enum AuditWriteError {
     NotWritten(Error),
     /// The commit was not acknowledged, so the batch may or may not be written. `begun` has the rows
     /// that it would have written.
-    Doubtful {
+    Unacknowledged {
         begun: Vec<AuditRowId>,
         error: Error,
     },
@@ -97,7 +97,9 @@ impl From<Error> for AuditWriteError {
 impl From<AuditWriteError> for Error {
     fn from(error: AuditWriteError) -> Self {
         match error {
-            AuditWriteError::NotWritten(error) | AuditWriteError::Doubtful { error, .. } => error,
+            AuditWriteError::NotWritten(error) | AuditWriteError::Unacknowledged { error, .. } => {
+                error
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use super::{AuditBatch, AuditRecord, AuditRowId, CallEnding};
 pub(crate) struct QueueLimits {
     pub(crate) entries: usize,
     pub(crate) bytes: usize,
-    pub(crate) patience: Duration,
+    pub(crate) shutdown_timeout: Duration,
 }
 
 /// One thing to write.
@@ -157,7 +157,7 @@ impl AuditQueue {
         self.publish_progress(state);
     }
 
-    /// Drops every entry, because the time for writing is over. Returns their number.
+    /// Drops every entry once the time for writing is over, and returns their number.
     pub(crate) fn give_up(&self) -> u64 {
         let mut state = lock(&self.state);
         let lost = state.clear();
@@ -189,7 +189,7 @@ impl AuditQueue {
 
     /// Accepts nothing from now on. The writer has until `give_up_at` to write the rest.
     pub(crate) fn close(&self) {
-        let end = Instant::now() + self.limits.patience;
+        let end = Instant::now() + self.limits.shutdown_timeout;
         lock(&self.state).give_up_at.get_or_insert(end);
         self.work_available.notify_one();
         self.urgent.notify_one();

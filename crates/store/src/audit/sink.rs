@@ -83,11 +83,11 @@ impl AuditSink {
         self.producer
             .0
             .put(QueuedWrite::Begin { observation, done })?;
-        let patience = match self.is_failing() {
-            true => FAILING_PATIENCE,
-            false => BEGIN_PATIENCE,
+        let limit = match self.is_failing() {
+            true => FAILING_TIMEOUT,
+            false => BEGIN_TIMEOUT,
         };
-        match tokio::time::timeout(patience, answer).await {
+        match tokio::time::timeout(limit, answer).await {
             Ok(Ok(Ok(row))) => Ok(row),
             Ok(Ok(Err(()))) => Err(AuditBeginError::NotWritten),
             Ok(Err(_)) => Err(AuditBeginError::Closing),
@@ -162,13 +162,13 @@ impl Drop for QueueProducer {
 const LIMITS: QueueLimits = QueueLimits {
     entries: 16 * 1024,
     bytes: 16 * 1024 * 1024,
-    patience: Duration::from_secs(5),
+    shutdown_timeout: Duration::from_secs(5),
 };
 /// How long a call waits for its row, including writes of other processes.
-const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same after a failed write: long enough for the next attempt, unless the database is
 /// unreachable, and then calls should not pile up.
-const FAILING_PATIENCE: Duration = Duration::from_secs(2);
+const FAILING_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
@@ -208,7 +208,7 @@ mod tests {
     const FEW: QueueLimits = QueueLimits {
         entries: 4,
         bytes: 1 << 20,
-        patience: Duration::from_millis(300),
+        shutdown_timeout: Duration::from_millis(300),
     };
 
     /// Makes every insert fail with a trigger, as a full disk would.

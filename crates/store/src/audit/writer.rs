@@ -52,8 +52,9 @@ impl AuditWriter {
         match self.store.write_batch(&batch, Some(&self.mark)).await {
             Ok(rows) => self.complete_batch(entries, rows).await,
             Err(AuditWriteError::NotWritten(error)) => self.requeue_batch(entries, &error).await,
-            Err(AuditWriteError::Doubtful { begun, error }) => {
-                self.resolve_doubtful_batch(entries, begun, error).await;
+            Err(AuditWriteError::Unacknowledged { begun, error }) => {
+                self.resolve_unacknowledged_batch(entries, begun, error)
+                    .await;
             }
         }
     }
@@ -73,7 +74,7 @@ impl AuditWriter {
 
     /// Checks whether the batch was written before continuing: writing it again might duplicate it,
     /// and skipping it might lose it.
-    async fn resolve_doubtful_batch(
+    async fn resolve_unacknowledged_batch(
         &mut self,
         entries: Vec<QueueEntry>,
         begun: Vec<AuditRowId>,

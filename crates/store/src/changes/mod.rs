@@ -56,7 +56,7 @@ pub(crate) struct ChangeFeed {
 struct ChangeState {
     counts: watch::Sender<ChangeCounts>,
     /// Every change up to this time has been received.
-    heard_at: Mutex<Option<Instant>>,
+    current_at: Mutex<Option<Instant>>,
 }
 
 impl Store {
@@ -73,7 +73,7 @@ impl ChangeFeed {
         Self {
             state: Arc::new(ChangeState {
                 counts: watch::Sender::default(),
-                heard_at: Mutex::default(),
+                current_at: Mutex::default(),
             }),
             task: OnceLock::new(),
         }
@@ -88,7 +88,7 @@ impl ChangeFeed {
         if let Some(task) = self.task.get() {
             task.abort();
         }
-        *lock(&self.state.heard_at) = None;
+        *lock(&self.state.current_at) = None;
     }
 
     /// The number of received changes of keys.
@@ -98,8 +98,8 @@ impl ChangeFeed {
 
     /// Returns true if every change has been received that is older than this.
     pub(crate) fn is_current(&self, within: Duration) -> bool {
-        let heard_at = *lock(&self.state.heard_at);
-        heard_at.is_some_and(|at| at.elapsed() < within)
+        let current_at = *lock(&self.state.current_at);
+        current_at.is_some_and(|at| at.elapsed() < within)
     }
 }
 
@@ -138,7 +138,7 @@ impl ChangeState {
 
     /// Every change before that time has been received.
     fn set_current_at(&self, at: Instant) {
-        *lock(&self.heard_at) = Some(at);
+        *lock(&self.current_at) = Some(at);
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
 
     use super::*;
     use crate::test_store::{TestPlace, each_engine};
-    use crate::{KeyOrder, PriorsRun, Secret, StoredListing, StoredTemplate};
+    use crate::{KeySpec, PriorsRun, Secret, StoredListing, StoredTemplate};
 
     each_engine!(a_change_of_a_table_is_received_elsewhere_and_others_stay_quiet);
 
@@ -203,8 +203,8 @@ mod tests {
         let (here, elsewhere) = (place.open().await, place.open().await);
         settle(&here, &elsewhere).await;
         let before = *here.watch_changes().borrow();
-        let order = KeyOrder::user(Tenant::local());
-        let key = elsewhere.create_key(&order, Timestamp(1)).await.unwrap();
+        let spec = KeySpec::user(Tenant::local());
+        let key = elsewhere.create_key(&spec, Timestamp(1)).await.unwrap();
         let after = wait_for_change(&here, |it| it.keys > before.keys).await;
         assert_eq!(
             (after.secrets, after.logins),

@@ -16,9 +16,9 @@ use crate::engine::with_timeout;
 use crate::{Error, store_error};
 
 /// More often than once a second, the age at which cached keys are no longer trusted.
-const ASK_EVERY: Duration = Duration::from_millis(400);
+const PING_INTERVAL: Duration = Duration::from_millis(400);
 /// A connection that has not answered for this long is replaced.
-const ANSWER_WITHIN: Duration = Duration::from_secs(3);
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
 /// Delays between attempts to connect: they start with the first and double up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub(super) async fn follow_changes(postgres: Postgres, state: Arc<ChangeState>) 
     let mut hearing = ConnectionLog::default();
     let mut retry = FIRST_RETRY;
     loop {
-        let connecting = with_timeout(ANSWER_WITHIN, connect_listener(&postgres)).await;
+        let connecting = with_timeout(PING_TIMEOUT, connect_listener(&postgres)).await;
         let error = match connecting {
             Ok(listener) => {
                 retry = FIRST_RETRY;
@@ -79,12 +79,12 @@ async fn listen_until_error(mut listener: PgListener, state: &ChangeState) -> Er
 /// Checks that the connection works, and waits a little for the next change.
 async fn check_and_receive(listener: &mut PgListener, state: &ChangeState) -> Result<(), Error> {
     let asked_at = Instant::now();
-    with_timeout(ANSWER_WITHIN, ping(listener)).await?;
+    with_timeout(PING_TIMEOUT, ping(listener)).await?;
     while let Some(notification) = listener.next_buffered() {
         count_notification(state, notification.payload());
     }
     state.set_current_at(asked_at);
-    let next = tokio::time::timeout(ASK_EVERY, listener.try_recv()).await;
+    let next = tokio::time::timeout(PING_INTERVAL, listener.try_recv()).await;
     let Ok(next) = next else { return Ok(()) };
     let notification = next
         .map_err(store_error(LISTEN))?
@@ -95,13 +95,13 @@ async fn check_and_receive(listener: &mut PgListener, state: &ChangeState) -> Re
 
 /// The listening connection is not in the pool, so it takes no connection from requests.
 async fn connect_listener(postgres: &Postgres) -> Result<PgListener, Error> {
-    let alone = PgPoolOptions::new()
+    let pool = PgPoolOptions::new()
         .max_connections(1)
         .idle_timeout(None)
         .max_lifetime(None)
-        .acquire_timeout(ANSWER_WITHIN)
+        .acquire_timeout(PING_TIMEOUT)
         .connect_lazy_with(connect_options(&postgres.address));
-    let mut listener = PgListener::connect_with(&alone)
+    let mut listener = PgListener::connect_with(&pool)
         .await
         .map_err(store_error(LISTEN))?;
     listener.eager_reconnect(false);

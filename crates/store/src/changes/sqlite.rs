@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::{ChangeState, WatchedTable};
 use crate::engine::sqlite::Sqlite;
 
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) async fn follow_changes(sqlite: Sqlite, state: Arc<ChangeState>) {
     let mut known = read_counts(&sqlite).await.unwrap_or_default();
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         // A counter that cannot be read now is read the next time.
         let Ok(counts) = read_counts(&sqlite).await else {
             continue;

@@ -66,9 +66,9 @@ impl Store {
         progress: impl FnMut(CopyProgress),
     ) -> Result<(), Error> {
         let address = StoreAddress::from(path);
-        let (backup, alone) = Engine::connect_and_migrate(&address).await?;
+        let (backup, guard) = Engine::connect_and_migrate(&address).await?;
         // The copy takes the same lock.
-        alone.release().await;
+        guard.release().await;
         let pepper = self.key_cache.pepper();
         let copied = copy_engine_data(&self.engine, (&backup, &address), &pepper, progress).await;
         backup.close().await;

@@ -62,7 +62,7 @@ async fn copy_engine_data(
     pepper: &Pepper,
     progress: impl FnMut(CopyProgress),
 ) -> Result<CopyReport, Error> {
-    let alone = PreparationGuard::acquire_for_purpose(address, "copy").await?;
+    let guard = PreparationGuard::acquire_for_purpose(address, "copy").await?;
     let resumed = begin_copy(from, to, address).await?;
     let mut copy = RunningCopy {
         from: Snapshot::begin(from).await?,
@@ -75,7 +75,7 @@ async fn copy_engine_data(
         tables.push((table.name, copy.copy_table(table).await?));
     }
     finish_copy(to, pepper).await?;
-    alone.release().await;
+    guard.release().await;
     Ok(CopyReport { tables, resumed })
 }
 

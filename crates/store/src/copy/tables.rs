@@ -38,7 +38,7 @@ pub(super) type CopiedRow = Vec<CopiedValue>;
 
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
-/// Every table worth keeping. Small ones are copied again after an interruption.
+/// Every table with data to keep. Small ones are copied again after an interruption.
 pub(super) const TABLES: [CopiedTable; 18] = [
     CopiedTable {
         name: "listings",

@@ -12,7 +12,7 @@ use crate::audit::tests::{EVERYTHING, new_observation, records};
 use crate::test_store::{TestPlace, each_engine, execute};
 use crate::{
     ApprovedDefinition, ContextVector, Error, FactFilter, FactImport, FeedbackLimits,
-    FeedbackQuery, KeyOrder, LessonFilter, NewFact, NewFeedback, NewKey, NewLesson, PriorsRun,
+    FeedbackQuery, KeySpec, LessonFilter, NewFact, NewFeedback, NewKey, NewLesson, PriorsRun,
     Recognition, Secret, StateLimits, StateWrite, Store, StoredListing, StoredPrior,
     StoredTemplate, TextHash, VaultKey, VectorSpace,
 };
@@ -33,12 +33,12 @@ fn key() -> VaultKey {
 
 /// Something in every table, and more than two pages of calls.
 async fn fill_store(store: &Store) -> NewKey {
-    let order = KeyOrder {
+    let spec = KeySpec {
         label: Some("ünï".to_owned()),
         expires_at: Some(Timestamp(1_000)),
-        ..KeyOrder::user("acme".parse().unwrap())
+        ..KeySpec::user("acme".parse().unwrap())
     };
-    let created = store.create_key(&order, NOW).await.unwrap();
+    let created = store.create_key(&spec, NOW).await.unwrap();
     let listing = StoredListing {
         server: "git".parse().unwrap(),
         fingerprint: "f".to_owned(),
@@ -61,7 +61,7 @@ async fn fill_store(store: &Store) -> NewKey {
         approved_at: NOW,
     };
     store.put_approved_definitions(&[approved]).await.unwrap();
-    keep_of_agents(store).await;
+    fill_agent_tables(store).await;
     let (vault, secret) = (store.vault(Some(key())), Secret::new("1"));
     vault
         .put_secret(&"token".parse().unwrap(), &secret, NOW)
@@ -98,7 +98,7 @@ async fn fill_store(store: &Store) -> NewKey {
     created
 }
 
-async fn keep_of_agents(store: &Store) {
+async fn fill_agent_tables(store: &Store) {
     let acme: Tenant = "acme".parse().unwrap();
     let write = StateWrite {
         key: "k".to_owned(),
@@ -151,7 +151,7 @@ fn fact() -> NewFact {
     }
 }
 
-async fn of_agents(store: &Store) -> String {
+async fn agent_contents(store: &Store) -> String {
     let acme: Tenant = "acme".parse().unwrap();
     let query = FeedbackQuery {
         limit: 9,
@@ -210,7 +210,7 @@ async fn contents(store: &Store, token: &str) -> String {
     format!(
         "{:?} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         store.approved_bodies(&[[7; 32]]).await.unwrap(),
-        of_agents(store).await,
+        agent_contents(store).await,
         store.priors("tools").await.unwrap(),
         store.priors_run("tools").await.unwrap(),
         store.list_keys().await.unwrap(),
@@ -302,12 +302,12 @@ async fn a_target_with_other_data_is_rejected(place: TestPlace) {
     let from = place.open().await;
     let to = TestPlace::sqlite();
     let to = to.open().await;
-    let order = KeyOrder::user(Tenant::local());
-    let key = to.create_key(&order, NOW).await.unwrap();
+    let spec = KeySpec::user(Tenant::local());
+    let key = to.create_key(&spec, NOW).await.unwrap();
     let error = copy_store(&from, &to, |_| {}).await.unwrap_err();
     assert!(matches!(error, Error::CopyTarget { .. }), "{error}");
     let found = to.authenticate(key.token.reveal(), NOW).await.unwrap();
-    assert!(matches!(found, Recognition::Known(_)), "it is left alone");
+    assert!(matches!(found, Recognition::Known(_)), "it is unchanged");
 }
 
 async fn a_backup_is_one_file_that_can_be_restored(place: TestPlace) {

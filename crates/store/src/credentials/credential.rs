@@ -44,7 +44,7 @@ pub struct CredentialChange {
 }
 
 impl CredentialHolder {
-    /// The word for all tenants, which is no valid tenant name.
+    /// Stands for all tenants; it is not a valid tenant name.
     pub const ALL: &str = "*";
 
     /// The value in the column `tenant`.

@@ -27,7 +27,7 @@ impl Vault {
         at: Timestamp,
     ) -> Result<CredentialFields, Error> {
         // A token renewal and an operator who sets a field may coincide.
-        let _alone = StoreLock::acquire(self.address(), "credentials.lock", "credentials").await?;
+        let _guard = StoreLock::acquire(self.address(), "credentials.lock", "credentials").await?;
         let mut fields = self.open_credential_key(key).await?.unwrap_or_default();
         change.apply(&mut fields);
         self.put_credential(key, &fields, at).await?;

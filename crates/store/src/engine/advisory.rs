@@ -15,10 +15,10 @@ use crate::{Error, store_error};
 
 /// How long one gateway waits for another that holds the lock. Migrations and logins at slow
 /// servers take less time.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The delay between two attempts to connect.
-const RETRY: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A lock with its own connection, outside the pool: it is released when the connection closes,
 /// even if the process dies.
@@ -29,8 +29,8 @@ pub(crate) struct AdvisoryLock {
 impl AdvisoryLock {
     /// Waits for the lock of that name.
     pub(crate) async fn acquire(address: &PostgresAddress, name: &str) -> Result<Self, Error> {
-        let patience = LONGEST_WAIT + address.limits.connect;
-        with_timeout(patience, take_lock(address, name)).await
+        let limit = LOCK_TIMEOUT + address.limits.connect;
+        with_timeout(limit, take_lock(address, name)).await
     }
 
     pub(crate) async fn release(self) {
@@ -40,7 +40,7 @@ impl AdvisoryLock {
 }
 
 async fn take_lock(address: &PostgresAddress, name: &str) -> Result<AdvisoryLock, Error> {
-    let wait = LONGEST_WAIT.as_millis().to_string();
+    let wait = LOCK_TIMEOUT.as_millis().to_string();
     let limits = [
         ("statement_timeout", "0"),
         ("idle_in_transaction_session_timeout", "0"),
@@ -70,13 +70,13 @@ async fn connect_with_retry(
             Ok(Err(error)) => error,
             Err(_) => sqlx::Error::PoolTimedOut,
         };
-        if !is_transient(&error) || Instant::now() + RETRY >= deadline {
+        if !is_transient(&error) || Instant::now() + RETRY_DELAY >= deadline {
             return Err(Error::Unreachable {
                 location: address.to_string(),
                 source: Box::new(error),
             });
         }
-        tokio::time::sleep(RETRY).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 

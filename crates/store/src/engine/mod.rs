@@ -50,12 +50,12 @@ pub(crate) use statement;
 /// Stops waiting for a connected server that does not answer, for example because its machine
 /// hangs. The server's own timeout does not help then.
 pub(crate) async fn with_timeout<T>(
-    patience: Duration,
-    asked: impl Future<Output = Result<T, Error>>,
+    limit: Duration,
+    query: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     // On the heap, so that the futures of callers stay small: the network costs far more than that.
-    let answer = tokio::time::timeout(patience, Box::pin(asked)).await;
-    answer.unwrap_or(Err(Error::Silent { patience }))
+    let answer = tokio::time::timeout(limit, Box::pin(query)).await;
+    answer.unwrap_or(Err(Error::Silent { limit }))
 }
 
 impl PreparationGuard {
@@ -95,14 +95,14 @@ impl Engine {
     ) -> Result<(Self, PreparationGuard), Error> {
         match address {
             StoreAddress::Sqlite(path) => {
-                let alone = sqlite::PreparationLock::acquire(path).await?;
+                let guard = sqlite::PreparationLock::acquire(path).await?;
                 let engine = sqlite::Sqlite::connect(path).await?;
-                Ok((Self::Sqlite(engine), PreparationGuard::Sqlite(alone)))
+                Ok((Self::Sqlite(engine), PreparationGuard::Sqlite(guard)))
             }
             StoreAddress::Postgres(address) => {
-                let mut alone = advisory::AdvisoryLock::acquire(address, PREPARE).await?;
-                let engine = postgres::Postgres::connect(address, &mut alone).await?;
-                Ok((Self::Postgres(engine), PreparationGuard::Postgres(alone)))
+                let mut guard = advisory::AdvisoryLock::acquire(address, PREPARE).await?;
+                let engine = postgres::Postgres::connect(address, &mut guard).await?;
+                Ok((Self::Postgres(engine), PreparationGuard::Postgres(guard)))
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::{Error, store_error};
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// How much longer than the server's own statement timeout an answer may take.
-const ON_THE_WAY: Duration = Duration::from_secs(5);
+const ROUND_TRIP: Duration = Duration::from_secs(5);
 
 /// A connection unused for this long is closed, so that a quiet gateway holds few.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -34,10 +34,10 @@ pub(crate) struct Postgres {
 impl Postgres {
     pub(crate) async fn connect(
         address: &PostgresAddress,
-        alone: &mut AdvisoryLock,
+        guard: &mut AdvisoryLock,
     ) -> Result<Self, Error> {
-        create_schema(alone, address).await?;
-        run_migrations(alone, address).await?;
+        create_schema(guard, address).await?;
+        run_migrations(guard, address).await?;
         let pool = pool_options(address.limits).connect_lazy_with(connect_options(address));
         let address = Arc::new(address.clone());
         Ok(Self { pool, address })
@@ -47,14 +47,14 @@ impl Postgres {
         let inner = self.pool.begin().await.map_err(store_error(action))?;
         Ok(PostgresTransaction {
             inner,
-            patience: self.timeout(),
+            timeout: self.timeout(),
             schema: self.address.schema.clone(),
         })
     }
 
     /// How long a statement may take, including the round trip.
     pub(crate) fn timeout(&self) -> Duration {
-        self.address.limits.statement + self.address.limits.connect + ON_THE_WAY
+        self.address.limits.statement + self.address.limits.connect + ROUND_TRIP
     }
 
     pub(crate) async fn check_writable(&self) -> Result<(), Error> {
@@ -74,7 +74,7 @@ impl Postgres {
 #[derive(Debug)]
 pub(crate) struct PostgresTransaction {
     inner: sqlx::Transaction<'static, sqlx::Postgres>,
-    patience: Duration,
+    timeout: Duration,
     schema: SchemaName,
 }
 
@@ -84,7 +84,7 @@ impl PostgresTransaction {
     }
 
     pub(crate) fn timeout(&self) -> Duration {
-        self.patience
+        self.timeout
     }
 
     /// Takes the lock of that name until the transaction ends, to serialize transactions that read
@@ -125,12 +125,12 @@ pub(crate) fn replace_zero_bytes(text: &str) -> Cow<'_, str> {
 }
 
 pub(crate) fn connect_options(address: &PostgresAddress) -> PgConnectOptions {
-    let limit = address.limits.statement.as_millis().to_string();
+    let timeout = address.limits.statement.as_millis().to_string();
     let session = [
         ("search_path", address.schema.as_str()),
-        ("statement_timeout", &limit),
+        ("statement_timeout", &timeout),
         // A gateway that hangs in the middle of a transaction must not hold its locks for ever.
-        ("idle_in_transaction_session_timeout", &limit),
+        ("idle_in_transaction_session_timeout", &timeout),
         // The server notices within a minute that a machine is gone, and releases its locks.
         ("tcp_keepalives_idle", "30"),
         ("tcp_keepalives_interval", "10"),
@@ -150,12 +150,12 @@ fn pool_options(limits: PoolLimits) -> PgPoolOptions {
 
 /// `CREATE SCHEMA IF NOT EXISTS` needs a right that a careful operator does not grant, so the
 /// schema is looked up first.
-async fn create_schema(alone: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
+async fn create_schema(guard: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
     const ACTION: &str = "create its schema";
     let schema = address.schema.as_str();
     let exists: bool = sqlx::query_scalar("SELECT to_regnamespace($1) IS NOT NULL")
         .bind(schema)
-        .fetch_one(&mut **alone)
+        .fetch_one(&mut **guard)
         .await
         .map_err(store_error(ACTION))?;
     if exists {
@@ -163,14 +163,14 @@ async fn create_schema(alone: &mut AdvisoryLock, address: &PostgresAddress) -> R
     }
     // The name has only letters, digits and `_`.
     sqlx::query(AssertSqlSafe(format!("CREATE SCHEMA {schema}")))
-        .execute(&mut **alone)
+        .execute(&mut **guard)
         .await
         .map(drop)
         .map_err(store_error(ACTION))
 }
 
-async fn run_migrations(alone: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
-    let done = MIGRATIONS.run_direct(None, &mut **alone, false).await;
+async fn run_migrations(guard: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
+    let done = MIGRATIONS.run_direct(None, &mut **guard, false).await;
     done.map_err(|error| match error {
         MigrateError::VersionMissing(found) => Error::Newer {
             location: address.to_string(),

@@ -22,7 +22,7 @@ pub enum Recognition {
 }
 
 /// How long a request waits for the row of a cached key.
-const PATIENCE: Duration = Duration::from_secs(1);
+const ROW_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Store {
     /// Finds the caller that this token belongs to.
@@ -49,8 +49,8 @@ impl Store {
         Ok(recognition)
     }
 
-    /// Writes when keys were last used, if the table is out of date.
-    pub async fn keep_key_uses(&self) -> Result<(), Error> {
+    /// Writes the last uses of keys that the table does not have yet.
+    pub async fn flush_key_uses(&self) -> Result<(), Error> {
         let unwritten = self.key_cache.unwritten_uses();
         if unwritten.is_empty() {
             return Ok(());
@@ -69,12 +69,12 @@ impl Store {
 
     async fn cached_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
         match self.key_cache.get(id) {
-            Some(known) => self.refreshed_key(id, known).await,
-            None => self.first_read_key(id).await,
+            Some(known) => self.refresh_cached_key(id, known).await,
+            None => self.read_uncached_key(id).await,
         }
     }
 
-    async fn first_read_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
+    async fn read_uncached_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
         let read = self.read_key(id).await?;
         if let Some(key) = &read {
             self.key_cache.add_if_absent(id, key.clone());
@@ -82,18 +82,22 @@ impl Store {
         Ok(read)
     }
 
-    async fn refreshed_key(&self, id: &str, known: SharedKey) -> Result<Option<CachedKey>, Error> {
+    async fn refresh_cached_key(
+        &self,
+        id: &str,
+        known: SharedKey,
+    ) -> Result<Option<CachedKey>, Error> {
         let mut key = known.lock().await;
         if !key.needs_refresh(&self.feed) {
             return Ok(Some(key.clone()));
         }
-        let reading = tokio::time::timeout(PATIENCE, self.read_key(id));
+        let reading = tokio::time::timeout(ROW_TIMEOUT, self.read_key(id));
         match (reading.await, key.is_trusted_while_unavailable()) {
             (Ok(Ok(Some(read))), _) => *key = read,
             (Ok(Ok(None)), _) => return Ok(None),
             (Err(_silent), true) => key.mark_unanswered(),
             (Ok(Err(error)), true) if error.is_transient() => key.mark_unanswered(),
-            (Err(_silent), false) => return Err(Error::Silent { patience: PATIENCE }),
+            (Err(_silent), false) => return Err(Error::Silent { limit: ROW_TIMEOUT }),
             (Ok(Err(error)), _) => return Err(error),
         }
         Ok(Some(key.clone()))
@@ -133,7 +137,7 @@ fn is_lower_digit(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{KeyOrder, NewKey, to_hex};
+    use crate::keys::{KeySpec, NewKey, to_hex};
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
@@ -153,7 +157,7 @@ mod tests {
 
     async fn create_key(store: &Store) -> NewKey {
         store
-            .create_key(&KeyOrder::user("acme".parse().unwrap()), Timestamp(5))
+            .create_key(&KeySpec::user("acme".parse().unwrap()), Timestamp(5))
             .await
             .unwrap()
     }
@@ -222,7 +226,7 @@ mod tests {
     async fn an_operators_key_is_recognised(place: TestPlace) {
         let store = place.open().await;
         let key = store
-            .create_key(&KeyOrder::operator(), Timestamp(5))
+            .create_key(&KeySpec::operator(), Timestamp(5))
             .await
             .unwrap();
         let operator = Recognition::Known(Caller::operator(key.id.clone()));
@@ -266,11 +270,11 @@ mod tests {
 
     async fn a_key_is_recognised_until_it_expires(place: TestPlace) {
         let store = place.open().await;
-        let order = KeyOrder {
+        let spec = KeySpec {
             expires_at: Some(Timestamp(100)),
-            ..KeyOrder::user("acme".parse().unwrap())
+            ..KeySpec::user("acme".parse().unwrap())
         };
-        let key = store.create_key(&order, Timestamp(5)).await.unwrap();
+        let key = store.create_key(&spec, Timestamp(5)).await.unwrap();
         let at = async |at| {
             store
                 .authenticate(key.token.reveal(), Timestamp(at))
@@ -349,7 +353,7 @@ mod tests {
                 .authenticate(key.token.reveal(), Timestamp(at))
                 .await
                 .unwrap();
-            store.keep_key_uses().await.unwrap();
+            store.flush_key_uses().await.unwrap();
             store.list_keys().await.unwrap()[0].last_used_at
         };
         assert_eq!(store.list_keys().await.unwrap()[0].last_used_at, None);

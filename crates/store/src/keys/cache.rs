@@ -61,7 +61,7 @@ struct KeyUse {
 
 impl KeyCache {
     /// Milliseconds between two writes of a busy key's use.
-    const USE_IS_EXACT_TO: i64 = 60_000;
+    const USE_WRITE_INTERVAL: i64 = 60_000;
 
     pub(crate) fn new(pepper: Pepper) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl CachedKey {
     const TRUSTED_WHILE_LISTENING: Duration = Duration::from_secs(60);
     /// The same while the database does not answer: few keys are revoked, and all requests would
     /// fail. It limits the harm of a gateway that is cut off from a database which others reach.
-    const TRUSTED_WHILE_AWAY: Duration = Duration::from_secs(300);
+    const TRUSTED_WHILE_UNAVAILABLE: Duration = Duration::from_secs(300);
     /// How long an unresponsive database is not asked again.
     const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(5);
 
@@ -183,7 +183,7 @@ impl CachedKey {
 
     /// Returns true if the row is trusted although the database does not answer.
     pub(super) fn is_trusted_while_unavailable(&self) -> bool {
-        self.record.is_some() && self.read_at.elapsed() < Self::TRUSTED_WHILE_AWAY
+        self.record.is_some() && self.read_at.elapsed() < Self::TRUSTED_WHILE_UNAVAILABLE
     }
 
     /// Records that the database did not answer.
@@ -249,7 +249,7 @@ impl fmt::Debug for KeyHash {
 impl KeyUse {
     fn is_due(&self) -> bool {
         self.written
-            .is_none_or(|then| self.at.0.saturating_sub(then.0) >= KeyCache::USE_IS_EXACT_TO)
+            .is_none_or(|then| self.at.0.saturating_sub(then.0) >= KeyCache::USE_WRITE_INTERVAL)
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{Error, Store, skip_unreadable};
 
 /// The properties of a key to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyOrder {
+pub struct KeySpec {
     /// `local` for an operator, who belongs to no tenant.
     pub tenant: Tenant,
     pub role: Role,
@@ -44,7 +44,7 @@ pub struct NewKey {
 /// A key that replaces another.
 #[derive(Debug)]
 pub struct RotatedKey {
-    pub order: KeyOrder,
+    pub spec: KeySpec,
     pub key: NewKey,
     /// When the former key stops working.
     pub former_ends_at: Timestamp,
@@ -74,7 +74,7 @@ const ID_BYTES: usize = 4;
 /// 256 bits, so that a secret cannot be guessed even without a limit on attempts.
 const SECRET_BYTES: usize = 32;
 
-impl KeyOrder {
+impl KeySpec {
     /// A key for calling tools as that tenant, without an expiry.
     pub fn user(tenant: Tenant) -> Self {
         Self {
@@ -93,8 +93,8 @@ impl KeyOrder {
         }
     }
 
-    /// The order for the successor of `former`. If `former` had a lifetime, the new key gets the
-    /// same, unless `expires_at` is set.
+    /// The properties of the key that succeeds `former`. If `former` had a lifetime, the new key gets
+    /// the same, unless `expires_at` is set.
     fn for_successor(former: KeyInfo, expires_at: Option<Timestamp>, at: Timestamp) -> Self {
         let same_lifetime = former
             .lifetime()
@@ -144,10 +144,10 @@ impl fmt::Debug for Token {
 }
 
 impl Store {
-    pub async fn create_key(&self, order: &KeyOrder, at: Timestamp) -> Result<NewKey, Error> {
+    pub async fn create_key(&self, spec: &KeySpec, at: Timestamp) -> Result<NewKey, Error> {
         const ACTION: &str = "create a key";
         let mut transaction = self.engine.begin(ACTION).await?;
-        let key = self.insert_key(&mut transaction, order, at).await?;
+        let key = self.insert_key(&mut transaction, spec, at).await?;
         transaction.commit(ACTION).await?;
         Ok(key)
     }
@@ -170,12 +170,12 @@ impl Store {
             return Ok(None);
         };
         let former_ends_at = former.end_of_grace(grace, at);
-        let order = KeyOrder::for_successor(former, expires_at, at);
-        let key = self.insert_key(&mut transaction, &order, at).await?;
+        let spec = KeySpec::for_successor(former, expires_at, at);
+        let key = self.insert_key(&mut transaction, &spec, at).await?;
         statements::set_expiry(&mut transaction, id, former_ends_at).await?;
         transaction.commit(ACTION).await?;
         Ok(Some(RotatedKey {
-            order,
+            spec,
             key,
             former_ends_at,
         }))
@@ -212,14 +212,14 @@ impl Store {
     async fn insert_key(
         &self,
         transaction: &mut Transaction,
-        order: &KeyOrder,
+        spec: &KeySpec,
         at: Timestamp,
     ) -> Result<NewKey, Error> {
         let secret = to_hex(&random_bytes::<SECRET_BYTES>());
         let hash = self.key_cache.hash_secret(&secret);
         loop {
             let id = KeyId(to_hex(&random_bytes::<ID_BYTES>()));
-            if statements::insert_key(&mut *transaction, &id, &hash, order, at).await? {
+            if statements::insert_key(&mut *transaction, &id, &hash, spec, at).await? {
                 let token = Token(format!("{KEY_PREFIX}{id}_{secret}"));
                 return Ok(NewKey { id, token });
             }
@@ -256,24 +256,24 @@ mod tests {
     async fn keys_are_listed_with_everything_but_their_secret(place: TestPlace) {
         let store = place.open().await;
         assert!(!store.has_active_keys(Timestamp(5)).await.unwrap());
-        let labelled = KeyOrder {
+        let labelled = KeySpec {
             label: Some("laptop".to_owned()),
-            ..KeyOrder::user(acme())
+            ..KeySpec::user(acme())
         };
         let first = store.create_key(&labelled, Timestamp(5)).await.unwrap();
-        let lasting = KeyOrder {
+        let lasting = KeySpec {
             expires_at: Some(Timestamp(50)),
-            ..KeyOrder::operator()
+            ..KeySpec::operator()
         };
         let second = store.create_key(&lasting, Timestamp(6)).await.unwrap();
         store.revoke_key(&second.id, Timestamp(7)).await.unwrap();
-        let listed = |key: &NewKey, order: &KeyOrder, created_at, revoked_at| KeyInfo {
+        let listed = |key: &NewKey, spec: &KeySpec, created_at, revoked_at| KeyInfo {
             id: key.id.clone(),
-            tenant: order.tenant.clone(),
-            role: order.role,
-            label: order.label.clone(),
+            tenant: spec.tenant.clone(),
+            role: spec.role,
+            label: spec.label.clone(),
             created_at: Timestamp(created_at),
-            expires_at: order.expires_at,
+            expires_at: spec.expires_at,
             last_used_at: None,
             revoked_at,
         };
@@ -293,22 +293,22 @@ mod tests {
         place: TestPlace,
     ) {
         let store = place.open().await;
-        let order = KeyOrder {
+        let spec = KeySpec {
             label: Some("laptop".to_owned()),
             expires_at: Some(Timestamp(1_000)),
-            ..KeyOrder::user(acme())
+            ..KeySpec::user(acme())
         };
-        let former = store.create_key(&order, Timestamp(0)).await.unwrap();
+        let former = store.create_key(&spec, Timestamp(0)).await.unwrap();
         let rotated = store
             .rotate_key(&former.id, Duration::from_millis(50), None, Timestamp(100))
             .await
             .unwrap()
             .unwrap();
         assert_eq!(
-            rotated.order,
-            KeyOrder {
+            rotated.spec,
+            KeySpec {
                 expires_at: Some(Timestamp(1_100)),
-                ..order
+                ..spec
             }
         );
         assert_eq!(rotated.former_ends_at, Timestamp(150));
@@ -325,11 +325,11 @@ mod tests {
 
     async fn grace_never_extends_a_key_and_an_inactive_key_is_not_rotated(place: TestPlace) {
         let store = place.open().await;
-        let order = KeyOrder {
+        let spec = KeySpec {
             expires_at: Some(Timestamp(100)),
-            ..KeyOrder::user(acme())
+            ..KeySpec::user(acme())
         };
-        let key = store.create_key(&order, Timestamp(0)).await.unwrap();
+        let key = store.create_key(&spec, Timestamp(0)).await.unwrap();
         let rotate = async |at| {
             let rotated = store
                 .rotate_key(&key.id, Duration::from_secs(3600), None, Timestamp(at))
@@ -352,16 +352,16 @@ mod tests {
     async fn inactive_keys_are_found_among_the_keys_in_use(place: TestPlace) {
         let store = place.open().await;
         let living = store
-            .create_key(&KeyOrder::user(acme()), Timestamp(0))
+            .create_key(&KeySpec::user(acme()), Timestamp(0))
             .await
             .unwrap();
-        let lasting = KeyOrder {
+        let lasting = KeySpec {
             expires_at: Some(Timestamp(10)),
-            ..KeyOrder::user(acme())
+            ..KeySpec::user(acme())
         };
         let expiring = store.create_key(&lasting, Timestamp(0)).await.unwrap();
         let revoked = store
-            .create_key(&KeyOrder::user(acme()), Timestamp(0))
+            .create_key(&KeySpec::user(acme()), Timestamp(0))
             .await
             .unwrap();
         store.revoke_key(&revoked.id, Timestamp(5)).await.unwrap();

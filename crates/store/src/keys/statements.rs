@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kitbag_domain::{KeyId, Timestamp};
 
-use super::KeyOrder;
+use super::KeySpec;
 use super::cache::KeyHash;
 use super::row::{InfoRow, RecordRow};
 use crate::Error;
@@ -18,7 +18,7 @@ pub(super) async fn insert_key(
     transaction: &mut Transaction,
     id: &KeyId,
     hash: &KeyHash,
-    order: &KeyOrder,
+    spec: &KeySpec,
     at: Timestamp,
 ) -> Result<bool, Error> {
     let inserted = transaction
@@ -27,12 +27,12 @@ pub(super) async fn insert_key(
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING",
         )
         .bind(&id.0)
-        .bind(order.tenant.as_str())
-        .bind(order.role.as_str())
-        .bind(order.label.as_deref())
+        .bind(spec.tenant.as_str())
+        .bind(spec.role.as_str())
+        .bind(spec.label.as_deref())
         .bind(hash.as_bytes())
         .bind(at.0)
-        .bind(order.expires_at.map(|at| at.0))
+        .bind(spec.expires_at.map(|at| at.0))
         .execute("create a key")
         .await?;
     Ok(inserted == 1)

@@ -12,8 +12,8 @@ use crate::engine::statement;
 use crate::{Error, Store};
 
 impl Store {
-    /// Makes these the only entries of the namespace. Returns how many were written or removed.
-    /// Readers see the former entries or these, never a mixture. Of two entries with the same name
+    /// Replaces the entries of the namespace. Returns how many were written or removed. Readers see
+    /// either the old entries or the new ones, never a mixture. Of two entries with the same name
     /// the later wins.
     pub async fn replace_mirror(
         &self,
@@ -85,7 +85,7 @@ mod tests {
         an_entry_has_the_key_of_its_namespace_and_name,
     );
 
-    each_engine_on_threads!(a_reader_never_meets_a_half_replaced_namespace,);
+    each_engine_on_threads!(a_reader_never_sees_a_half_replaced_namespace,);
 
     const TOOLS: &str = "capability_index";
 
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(value, "{}");
     }
 
-    async fn a_reader_never_meets_a_half_replaced_namespace(place: TestPlace) {
+    async fn a_reader_never_sees_a_half_replaced_namespace(place: TestPlace) {
         let store = place.open().await;
         let generation = |suffix: &str| -> Vec<_> {
             (0..1200)

@@ -9,9 +9,9 @@ use kitbag_domain::Timestamp;
 use crate::{Error, Store};
 
 /// The mirror of a configuration that no gateway has used for this long is removed.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(90 * 86_400);
+const UNUSED_LIMIT: Duration = Duration::from_secs(90 * 86_400);
 /// The use of a mirror is recorded this often.
-const USED_WITHIN: Duration = Duration::from_secs(86_400);
+const RECORD_INTERVAL: Duration = Duration::from_secs(86_400);
 
 const FIND: &str = "find the mirror of a configuration";
 
@@ -26,13 +26,13 @@ impl Store {
     ) -> Result<String, Error> {
         if let Some((namespace, used_at)) =
             statements::select_owner(&self.engine, configuration).await?
-            && at.0.saturating_sub(used_at) < to_millis(USED_WITHIN)
+            && at.0.saturating_sub(used_at) < to_millis(RECORD_INTERVAL)
         {
             return Ok(namespace);
         }
         let mut transaction = self.engine.begin(FIND).await?;
         let own = statements::lock_and_select_owner(&mut transaction, configuration).await?;
-        statements::delete_unused_mirrors(&mut transaction, subtract(at, FORGOTTEN_AFTER)).await?;
+        statements::delete_unused_mirrors(&mut transaction, subtract(at, UNUSED_LIMIT)).await?;
         let namespace = match own {
             Some((own, _)) => own,
             None if statements::is_claimed(&mut transaction, base).await? => {

@@ -49,7 +49,7 @@ impl Store {
         }))
     }
 
-    /// Makes these the only priors of the namespace. If the process dies, the former ones stay.
+    /// Replaces the priors of the namespace atomically.
     pub async fn replace_priors(
         &self,
         namespace: &str,

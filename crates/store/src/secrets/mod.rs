@@ -1,6 +1,6 @@
 //! Named secrets for the configuration, encrypted with a key that is not in the database.
 //!
-//! The code that opens the [`Vault`] passes the key, or the [`KeyKeeper`] that stores it. A secret
+//! The code that opens the [`Vault`] passes the key, or the [`KeyStore`] that stores it. A secret
 //! is bound to its name: moved to another row, it cannot be decrypted.
 
 mod secret;
@@ -13,7 +13,7 @@ use kitbag_domain::Timestamp;
 pub use secret::{Secret, SecretName, SecretNameError};
 
 use crate::engine::{Engine, PreparationGuard};
-use crate::vault_key::{KeyKeeper, VaultKey};
+use crate::vault_key::{KeyStore, VaultKey};
 use crate::{Error, Store, StoreAddress, skip_unreadable, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) type SealedRow = (String, Vec<u8>);
 #[derive(Debug, Clone)]
 enum KeySource {
     Given(VaultKey),
-    Kept(Arc<dyn KeyKeeper>),
+    Stored(Arc<dyn KeyStore>),
 }
 
 impl Store {
@@ -43,13 +43,13 @@ impl Store {
     pub fn vault(&self, given: Option<VaultKey>) -> Vault {
         match given {
             Some(key) => self.vault_under(KeySource::Given(key)),
-            None => self.vault_kept_by(Arc::new(self.key_file())),
+            None => self.vault_with_key_store(Arc::new(self.key_file())),
         }
     }
 
     /// The secrets with a key that is stored elsewhere.
-    pub fn vault_kept_by(&self, keeper: Arc<dyn KeyKeeper>) -> Vault {
-        self.vault_under(KeySource::Kept(keeper))
+    pub fn vault_with_key_store(&self, key_store: Arc<dyn KeyStore>) -> Vault {
+        self.vault_under(KeySource::Stored(key_store))
     }
 
     fn vault_under(&self, key: KeySource) -> Vault {
@@ -104,10 +104,10 @@ impl Vault {
         statements::select_sealed(&self.engine).await
     }
 
-    /// Copies the key to another keeper and verifies it. Returns false if there is no key, which is
-    /// then created with the first secret.
-    pub async fn copy_key_to(&self, other: &dyn KeyKeeper) -> Result<bool, Error> {
-        let _alone = PreparationGuard::acquire(&self.address).await?;
+    /// Copies the key to another key store and verifies it. Returns false if there is no key yet; it is
+    /// created with the first secret.
+    pub async fn copy_key_to(&self, other: &dyn KeyStore) -> Result<bool, Error> {
+        let _guard = PreparationGuard::acquire(&self.address).await?;
         let sealed = self.all_sealed_rows().await?;
         let Some(key) = self.read_key()? else {
             return if sealed.is_empty() {
@@ -137,7 +137,7 @@ impl Vault {
     fn read_key(&self) -> Result<Option<VaultKey>, Error> {
         match &self.key {
             KeySource::Given(key) => Ok(Some(key.clone())),
-            KeySource::Kept(keeper) => keeper.read(),
+            KeySource::Stored(key_store) => key_store.read(),
         }
     }
 
@@ -154,21 +154,21 @@ impl Vault {
         Ok(key)
     }
 
-    /// A new key could not decrypt values of a lost one, so it is created only while nothing is
-    /// encrypted.
+    /// A new key cannot decrypt values that a lost one encrypted, so it is created only while
+    /// nothing is encrypted.
     async fn create_key(&self) -> Result<VaultKey, Error> {
-        let KeySource::Kept(keeper) = &self.key else {
+        let KeySource::Stored(key_store) = &self.key else {
             return Err(self.missing_key_error());
         };
-        let _alone = PreparationGuard::acquire(&self.address).await?;
-        if let Some(made_meanwhile) = keeper.read()? {
-            return Ok(made_meanwhile);
+        let _guard = PreparationGuard::acquire(&self.address).await?;
+        if let Some(existing) = key_store.read()? {
+            return Ok(existing);
         }
         if !self.all_sealed_rows().await?.is_empty() {
             return Err(self.missing_key_error());
         }
         let key = VaultKey::random();
-        keeper.write(&key)?;
+        key_store.write(&key)?;
         Ok(key)
     }
 
@@ -193,7 +193,7 @@ impl Vault {
     fn key_location(&self) -> String {
         match &self.key {
             KeySource::Given(_) => "the given key".to_owned(),
-            KeySource::Kept(keeper) => keeper.location(),
+            KeySource::Stored(key_store) => key_store.location(),
         }
     }
 
@@ -205,8 +205,8 @@ impl Vault {
     }
 }
 
-/// Writes the key and reads it back; a keeper with another key is not changed.
-fn copy_key(key: &VaultKey, other: &dyn KeyKeeper) -> Result<(), Error> {
+/// Writes the key and reads it back; a key store with another key is not changed.
+fn copy_key(key: &VaultKey, other: &dyn KeyStore) -> Result<(), Error> {
     let location = other.location();
     match other.read()? {
         Some(there) if there == *key => return Ok(()),
@@ -343,11 +343,11 @@ mod tests {
         assert_eq!(opened, BTreeMap::from([(name("a"), Secret::new("1"))]));
     }
 
-    /// A keeper other than the file.
+    /// A key store in memory.
     #[derive(Debug, Default)]
-    struct MemoryKeeper(std::sync::Mutex<Option<VaultKey>>);
+    struct MemoryKeyStore(std::sync::Mutex<Option<VaultKey>>);
 
-    impl KeyKeeper for MemoryKeeper {
+    impl KeyStore for MemoryKeyStore {
         fn read(&self) -> Result<Option<VaultKey>, Error> {
             Ok(self.0.lock().unwrap().clone())
         }
@@ -369,8 +369,8 @@ mod tests {
 
     async fn a_key_is_copied_to_another_keeper_and_never_over_another_key(place: TestPlace) {
         let store = place.open().await;
-        let (memory, file) = (Arc::new(MemoryKeeper::default()), store.key_file());
-        let kept = store.vault_kept_by(memory.clone());
+        let (memory, file) = (Arc::new(MemoryKeyStore::default()), store.key_file());
+        let kept = store.vault_with_key_store(memory.clone());
         assert!(
             !store.vault(None).copy_key_to(&*memory).await.unwrap(),
             "there is no key yet"

@@ -15,7 +15,7 @@ use kitbag_domain::{
     CallCost, Caller, Capability, Observation, Origin, Outcome, Purpose, Tenant, Timestamp,
 };
 use kitbag_store::{
-    AuditQuery, AuditRow, AuditSink, Error, KeyOrder, NewKey, Recognition, Store, StoredListing,
+    AuditQuery, AuditRow, AuditSink, Error, KeySpec, NewKey, Recognition, Store, StoredListing,
 };
 use server::{OwnServer, cut, execute};
 
@@ -46,9 +46,7 @@ fn listing(body: &str) -> StoredListing {
 }
 
 async fn create_key(store: &Store) -> Result<NewKey, Error> {
-    store
-        .create_key(&KeyOrder::user(Tenant::local()), NOW)
-        .await
+    store.create_key(&KeySpec::user(Tenant::local()), NOW).await
 }
 
 async fn is_known(store: &Store, key: &NewKey) -> Result<bool, Error> {
@@ -228,7 +226,7 @@ async fn while_the_server_is_stopped_rows_are_queued_and_cached_keys_are_recogni
     wait_until("the sink says that it fails", async || sink.is_failing()).await;
     assert_eq!((sink.queued_count(), sink.lost_count()), (100, 0));
     let error = store.put_listing(&listing("1")).await.unwrap_err();
-    assert!(matches!(error, Error::Away { .. }), "{error:?}");
+    assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
     for _ in 0..3 {
         assert!(is_known(&store, &key).await.unwrap());
         tokio::time::sleep(Duration::from_millis(700)).await;
@@ -305,7 +303,7 @@ async fn a_server_that_hangs_gives_errors_in_time_and_no_wrong_answers() {
     let begin = Instant::now();
     let error = store.put_listing(&listing("1")).await.unwrap_err();
     assert!(
-        matches!(error, Error::Silent { .. } | Error::Away { .. }),
+        matches!(error, Error::Silent { .. } | Error::Unavailable { .. }),
         "{error:?}"
     );
     assert!(begin.elapsed() < Duration::from_secs(60));

@@ -22,14 +22,14 @@ pub fn check(
     findings.extend(rows_without_file(manifest, tools, problems));
     for tool in tools {
         findings.extend(wrong_name(tool));
-        findings.extend(is_removed(manifest, tool));
+        findings.extend(find_removed_tool(manifest, tool));
         match manifest
             .rows
             .iter()
             .find(|row| row.tool == tool.id.as_str())
         {
             Some(row) => findings.extend(differences(manifest, row, tool)),
-            None => findings.push(without_row(manifest, tool)),
+            None => findings.push(missing_row_finding(manifest, tool)),
         }
     }
     findings
@@ -40,7 +40,7 @@ fn unreadable_rows(manifest: &Manifest) -> Vec<CheckFinding> {
     mistakes
         .map(|(line, mistake)| CheckFinding {
             advice: mistake.remedy(),
-            ..of_manifest(manifest, *line, mistake.to_string())
+            ..manifest_finding(manifest, *line, mistake.to_string())
         })
         .collect()
 }
@@ -51,7 +51,7 @@ fn repeated_rows(manifest: &Manifest) -> Vec<CheckFinding> {
     again
         .map(|row| CheckFinding {
             advice: Some("keep one of the rows".to_owned()),
-            ..of_manifest(manifest, row.line, format!("`{}` has two rows", row.tool))
+            ..manifest_finding(manifest, row.line, format!("`{}` has two rows", row.tool))
         })
         .collect()
 }
@@ -74,7 +74,7 @@ fn rows_without_file(
                 "add the file, or move `{}` to the removed tools with the date",
                 row.tool
             )),
-            ..of_manifest(
+            ..manifest_finding(
                 manifest,
                 row.line,
                 format!("`{}` has a row and no file `{0}.toml`", row.tool),
@@ -83,7 +83,7 @@ fn rows_without_file(
         .collect()
 }
 
-fn without_row(manifest: &Manifest, tool: &ToolFile) -> CheckFinding {
+fn missing_row_finding(manifest: &Manifest, tool: &ToolFile) -> CheckFinding {
     let manifest = manifest.path.display();
     tool_finding(
         CheckId::Manifest,
@@ -121,7 +121,7 @@ fn wrong_name(tool: &ToolFile) -> Option<CheckFinding> {
     })
 }
 
-fn is_removed(manifest: &Manifest, tool: &ToolFile) -> Option<CheckFinding> {
+fn find_removed_tool(manifest: &Manifest, tool: &ToolFile) -> Option<CheckFinding> {
     let mut removed = manifest.removed.iter();
     let removed = removed.find(|it| it.tool == tool.id.as_str())?;
     Some(tool_finding(
@@ -161,7 +161,7 @@ fn differences(manifest: &Manifest, row: &ManifestRow, tool: &ToolFile) -> Vec<C
         .collect()
 }
 
-fn of_manifest(manifest: &Manifest, line: usize, message: String) -> CheckFinding {
+fn manifest_finding(manifest: &Manifest, line: usize, message: String) -> CheckFinding {
     CheckFinding {
         check: CheckId::Manifest,
         file: manifest.path.clone(),

@@ -64,7 +64,7 @@ pub struct ToolPage {
     pub text: String,
 }
 
-/// One thing that is wrong.
+/// One mistake that a check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckFinding {
     pub check: CheckId,

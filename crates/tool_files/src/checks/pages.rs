@@ -14,12 +14,12 @@ pub(super) fn check(
     tools
         .flat_map(|tool| match pages.get(tool.id.as_str()) {
             Some(page) => missing_actions(page, tool),
-            None => vec![without_page(tool)],
+            None => vec![missing_page_finding(tool)],
         })
         .collect()
 }
 
-fn without_page(tool: &ToolFile) -> CheckFinding {
+fn missing_page_finding(tool: &ToolFile) -> CheckFinding {
     tool_finding(
         CheckId::Pages,
         tool,

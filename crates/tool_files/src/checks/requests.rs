@@ -9,19 +9,19 @@ use crate::file::schema::{properties, required_names};
 use crate::file::{ToolAction, ToolFile};
 
 pub(super) fn check(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
-    let mut findings: Vec<CheckFinding> = unlisted_host(tool).into_iter().collect();
-    findings.extend(without_intents(tool));
+    let mut findings: Vec<CheckFinding> = find_unlisted_host(tool).into_iter().collect();
+    findings.extend(find_missing_intents(tool));
     findings.extend(secrets(tool, input));
     for action in &tool.actions {
-        findings.extend(unused_arguments(tool, action));
-        findings.extend(unknown_required(tool, action));
-        findings.extend(misfits(tool, action, input));
+        findings.extend(find_unused_arguments(tool, action));
+        findings.extend(find_unknown_required(tool, action));
+        findings.extend(find_invalid_examples(tool, action, input));
     }
     findings
 }
 
 /// The host of the address must be one that requests may reach.
-fn unlisted_host(tool: &ToolFile) -> Option<CheckFinding> {
+fn find_unlisted_host(tool: &ToolFile) -> Option<CheckFinding> {
     let api = tool.api.as_ref()?;
     let example = api.url.with_stars().replace('*', "x");
     let url = url::Url::parse(&example).ok()?;
@@ -41,7 +41,7 @@ fn unlisted_host(tool: &ToolFile) -> Option<CheckFinding> {
     })
 }
 
-fn without_intents(tool: &ToolFile) -> Option<CheckFinding> {
+fn find_missing_intents(tool: &ToolFile) -> Option<CheckFinding> {
     tool.intents.is_empty().then(|| {
         tool_finding(
             CheckId::Intents,
@@ -58,8 +58,8 @@ fn secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let lines = tool.source().lines().enumerate();
     let with_secret = lines.filter(|(_, line)| words(line).any(|it| (input.looks_secret)(it)));
     with_secret
-        .map(|(at, _)| secret(tool, at + 1, "this line seems to hold a secret".to_owned()))
-        .chain(fixed_secrets(tool, input))
+        .map(|(at, _)| secret_finding(tool, at + 1, "this line seems to hold a secret".to_owned()))
+        .chain(find_fixed_secrets(tool, input))
         .collect()
 }
 
@@ -81,29 +81,31 @@ fn is_in_secrets(c: char) -> bool {
 }
 
 /// A header or parameter whose name marks it as a secret must take its value from the credential.
-fn fixed_secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
+fn find_fixed_secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let api = tool
         .api
         .iter()
-        .flat_map(|api| of_headers("api", &api.headers));
+        .flat_map(|api| list_headers("api", &api.headers));
     let actions = tool.actions.iter().filter_map(|action| {
         let request = action.request.as_ref()?;
         let table = format!("actions.{}", action.name);
         let query = request.query.iter();
         let query =
             query.map(|(name, value)| (format!("{table}.query.{name}"), name.clone(), value));
-        let headers = of_headers(&table, &request.headers);
+        let headers = list_headers(&table, &request.headers);
         Some(query.chain(headers).collect::<Vec<_>>())
     });
     api.chain(actions.flatten())
         .filter(|(_, name, value)| {
             (input.speaks_of_secret)(name) && value.placeholders().next().is_none()
         })
-        .map(|(key, name, _)| secret(tool, tool.line(&key), format!("`{name}` has a fixed value")))
+        .map(|(key, name, _)| {
+            secret_finding(tool, tool.line(&key), format!("`{name}` has a fixed value"))
+        })
         .collect()
 }
 
-fn of_headers<'h>(
+fn list_headers<'h>(
     table: &str,
     headers: &'h [(HeaderName, TextPattern)],
 ) -> Vec<(String, String, &'h TextPattern)> {
@@ -113,7 +115,7 @@ fn of_headers<'h>(
         .collect()
 }
 
-fn secret(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
+fn secret_finding(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
     tool_finding(
         CheckId::Secrets,
         tool,
@@ -124,7 +126,7 @@ fn secret(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
 }
 
 /// An argument that no pattern names and no `{*}` covers is never sent.
-fn unused_arguments(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
+fn find_unused_arguments(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     let Some(request) = &action.request else {
         return Vec::new();
     };
@@ -148,7 +150,7 @@ fn unused_arguments(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
         .collect()
 }
 
-fn unknown_required(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
+fn find_unknown_required(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     required_names(&action.input)
         .filter(|name| !properties(&action.input).any(|(it, _)| it == name))
         .map(|name| {
@@ -167,7 +169,11 @@ fn unknown_required(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
 }
 
 /// Checks the examples against the schema that calls are checked against.
-fn misfits(tool: &ToolFile, action: &ToolAction, input: &CheckInput<'_>) -> Vec<CheckFinding> {
+fn find_invalid_examples(
+    tool: &ToolFile,
+    action: &ToolAction,
+    input: &CheckInput<'_>,
+) -> Vec<CheckFinding> {
     let schema = Value::Object(action.arguments_schema());
     let examples = action.examples.iter().cloned().map(Value::Object);
     let line = tool.line(&format!("actions.{}.examples", action.name));

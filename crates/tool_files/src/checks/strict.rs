@@ -11,7 +11,7 @@ pub(super) fn check(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding
     actions
         .flat_map(|action| match invalid_schema(tool, action, input) {
             Some(finding) => vec![finding],
-            None => of_action(tool, action),
+            None => check_action(tool, action),
         })
         .collect()
 }
@@ -45,7 +45,7 @@ pub fn loose_parts(schema: &Map<String, Value>) -> Vec<LoosePart> {
     visit_parts(schema)
         .into_iter()
         .filter_map(|part| {
-            let (message, advice) = wrong_with(&part)?;
+            let (message, advice) = find_looseness(&part)?;
             Some(LoosePart {
                 path: part.path,
                 message,
@@ -55,7 +55,7 @@ pub fn loose_parts(schema: &Map<String, Value>) -> Vec<LoosePart> {
         .collect()
 }
 
-fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
+fn check_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     let mut findings: Vec<CheckFinding> = loose_parts(&action.input)
         .into_iter()
         .map(|part| {
@@ -68,7 +68,7 @@ fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     findings
 }
 
-fn wrong_with(part: &VisitedPart<'_>) -> Option<(String, &'static str)> {
+fn find_looseness(part: &VisitedPart<'_>) -> Option<(String, &'static str)> {
     let part_name = match part.path.as_str() {
         "" => "the input".to_owned(),
         path => format!("`{path}`"),
@@ -82,7 +82,7 @@ fn wrong_with(part: &VisitedPart<'_>) -> Option<(String, &'static str)> {
             "put the schema under \"$defs\", and refer to \"#/$defs/NAME\"",
         ));
     }
-    if !is_of_object(part.schema) || is_closed(part.schema) {
+    if !describes_object(part.schema) || is_closed(part.schema) {
         return None;
     }
     let message = format!("{part_name} accepts unknown members");
@@ -94,7 +94,7 @@ fn wrong_with(part: &VisitedPart<'_>) -> Option<(String, &'static str)> {
 
 /// A part that only adds conditions, such as `{"required": […]}` in `anyOf`, does not describe an
 /// object.
-fn is_of_object(schema: &Map<String, Value>) -> bool {
+fn describes_object(schema: &Map<String, Value>) -> bool {
     let named = match schema.get("type") {
         Some(Value::String(name)) => name == "object",
         Some(Value::Array(names)) => names.iter().any(|name| name == "object"),

@@ -7,10 +7,12 @@ use crate::file::{ToolAction, ToolFile};
 
 pub(super) fn check(tool: &ToolFile) -> Vec<CheckFinding> {
     let actions = tool.actions.iter();
-    actions.flat_map(|action| of_action(tool, action)).collect()
+    actions
+        .flat_map(|action| check_action(tool, action))
+        .collect()
 }
 
-fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
+fn check_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     let parts = visit_parts(&action.input);
     let names = parts.iter().flat_map(|part| properties(part.schema));
     names
@@ -23,7 +25,7 @@ fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
                 action.line_in_input(&format!("\"{name}\"")),
                 format!("action `{}` takes `{name}` as an argument", action.name),
                 format!(
-                    "remove it: each tenant has its own credential; if it names a thing of the provider, write not_tenancy \
+                    "remove it: each tenant has its own credential; if it names something else at the provider, write not_tenancy \
                      = [\"{name}\"]"
                 ),
             )
@@ -44,8 +46,8 @@ pub(crate) fn names_a_tenant(name: &str) -> bool {
             matches!(rest, "" | "id" | "ids" | "uuid" | "name" | "slug" | "key")
         })
     });
-    // By themselves, these words often name a thing of the provider; with an id, they name the
-    // owner of the data.
+    // By themselves, these words often name something else at the provider; with an id, they
+    // name the owner of the data.
     let by_id = ["account", "workspace"].iter().any(|word| {
         let rest = plain.strip_prefix(word);
         rest.is_some_and(|rest| matches!(rest, "id" | "ids" | "uuid" | "slug" | "key"))

@@ -34,7 +34,7 @@ impl DatedData {
         static BUILT_IN: LazyLock<DatedData> = LazyLock::new(DatedData::built_in);
         let mut data = BUILT_IN.clone();
         for path in paths {
-            data = data.over(path)?;
+            data = data.apply_file(path)?;
         }
         Ok(data)
     }
@@ -44,7 +44,7 @@ impl DatedData {
         Ok(self.with_file(path, &fs::read_to_string(path)?))
     }
 
-    fn over(&self, path: &Path) -> Result<Self, DataFileError> {
+    fn apply_file(&self, path: &Path) -> Result<Self, DataFileError> {
         let read = self.with_file_at(path);
         let (data, mistakes) = read.map_err(|error| DataFileError::Unreadable {
             path: path.to_owned(),

@@ -51,7 +51,7 @@ pub struct RouteRow {
     pub order: i64,
     pub provider: String,
     pub model: String,
-    /// The action of the provider's file that carries it out.
+    /// The action of the provider's file to call.
     pub action: String,
     /// True for a model that answers if the others of the same order cannot.
     pub stand_in: bool,

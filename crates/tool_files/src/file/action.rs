@@ -118,7 +118,7 @@ impl ActionReading<'_> {
                 .note_at(&written, ToolFileMistake::NoObjectSchema);
             return None;
         };
-        if !schema::is_of_object(&schema) {
+        if !schema::describes_object(&schema) {
             view.source
                 .note_at(&written, ToolFileMistake::NoObjectSchema);
             return None;

@@ -14,7 +14,7 @@ pub(super) fn pages(view: &TableView<'_>) -> Option<PageRule> {
     match ["next", "link", "number"].map(|key| view.has(key)) {
         [true, false, false] => {
             let into = view.needed_text("into");
-            Some(PageRule::Mark {
+            Some(PageRule::Cursor {
                 next: pointer(view, "next")?,
                 into: into?.value,
                 items: items?,

@@ -108,7 +108,7 @@ fn common_pattern(view: &TableView<'_>, text: &Located<String>) -> Option<TextPa
 fn base(view: &TableView<'_>, text: &Located<String>) -> Option<TextPattern> {
     let plain = text.with(text.value.trim_end_matches('/').to_owned());
     let pattern = common_pattern(view, &plain)?;
-    match wrong_with(&pattern) {
+    match find_url_problem(&pattern) {
         None => Some(pattern),
         Some(reason) => {
             let reason = reason.to_owned();
@@ -119,7 +119,7 @@ fn base(view: &TableView<'_>, text: &Located<String>) -> Option<TextPattern> {
     }
 }
 
-fn wrong_with(pattern: &TextPattern) -> Option<&'static str> {
+fn find_url_problem(pattern: &TextPattern) -> Option<&'static str> {
     let Some(url) = address(pattern) else {
         return Some("it cannot be read");
     };

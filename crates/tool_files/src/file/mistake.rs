@@ -42,7 +42,7 @@ pub enum ToolFileMistake {
     Host(#[from] HostPatternError),
     #[error("invalid API URL: {reason}")]
     ApiUrl { reason: String },
-    #[error("a path begins with `/`")]
+    #[error("a path must begin with `/`")]
     PathBeginning,
     #[error("`{{{word}}}` names no property of the action's `input`")]
     UnknownArgument {
@@ -65,9 +65,9 @@ pub enum ToolFileMistake {
         key: &'static str,
         reason: &'static str,
     },
-    #[error("a tool file has at least one action")]
+    #[error("a tool file must have at least one action")]
     NoActions,
-    #[error("a file in a directory of tools has `[api]`; tools without it are built in")]
+    #[error("a file in a tool directory must have `[api]`; only built-in tools may omit it")]
     NoApi,
     #[error("it names fields of a credential, but `api.credential` is missing")]
     NoCredential,

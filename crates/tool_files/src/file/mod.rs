@@ -43,10 +43,10 @@ pub struct ToolFile {
     pub scopes: Vec<String>,
     /// Requests by which it must be found.
     pub intents: Vec<String>,
-    /// Properties that sound like a tenant but name a thing of the provider.
+    /// Properties that sound like a tenant but name something else at the provider.
     pub not_tenancy: Vec<String>,
     pub cost: DeclaredCost,
-    /// Absent for a tool that Kitbag itself carries out.
+    /// Absent for a tool that Kitbag itself runs.
     pub api: Option<Arc<ApiSpec>>,
     /// Never empty; in file order.
     pub actions: Vec<ToolAction>,

@@ -21,7 +21,7 @@ pub(crate) fn defaults(schema: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// True for the schema of an object whose properties are listed.
-pub(crate) fn is_of_object(schema: &Map<String, Value>) -> bool {
+pub(crate) fn describes_object(schema: &Map<String, Value>) -> bool {
     let is_object = schema.get("type").is_some_and(|it| it == "object");
     let properties = schema.get("properties");
     is_object && properties.is_none_or(Value::is_object)

@@ -252,7 +252,7 @@ fn a_mistake_inside_json_is_reported_with_the_line_of_the_file() {
 }
 
 #[test]
-fn what_could_reach_strangers_or_repeat_a_message_is_refused() {
+fn a_file_that_could_reach_other_hosts_or_repeat_a_message_is_rejected() {
     check(
         "https://{credential.site}.desk.example",
         "http://{credential.site}.desk.example",

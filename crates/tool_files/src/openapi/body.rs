@@ -43,7 +43,7 @@ pub(super) fn read(
     let (kind, media_type, content) = choose_media_type(types)?;
     let is_required = body.get("required") == Some(&Value::Bool(true));
     let loose = content.get("schema").cloned().unwrap_or_default();
-    let content_type = (!kind.is_usual(media_type)).then(|| media_type.to_owned());
+    let content_type = (!kind.is_default(media_type)).then(|| media_type.to_owned());
     let pattern = match kind {
         MediaKind::Bytes => add_whole_body(
             parts,
@@ -93,7 +93,7 @@ impl MediaKind {
     }
 
     /// True for the default media type of this kind of request.
-    fn is_usual(self, media_type: &str) -> bool {
+    fn is_default(self, media_type: &str) -> bool {
         match self {
             Self::Json => without_parameters(media_type) == "application/json",
             Self::Form | Self::Multipart => true,

@@ -33,7 +33,7 @@ impl OpenApiDocument {
         let version = match &root["openapi"] {
             Value::String(version) => version.clone(),
             Value::Number(version) => version.to_string(),
-            _ => return Err(older(&root)),
+            _ => return Err(version_error(&root)),
         };
         if !version.starts_with("3.0") && !version.starts_with("3.1") {
             return Err(ImportError::Version { version });
@@ -55,7 +55,7 @@ impl OpenApiDocument {
         let paths = self.root["paths"].as_object().into_iter().flatten();
         let found = paths.flat_map(|(path, item)| {
             let item = self.resolve(item).and_then(Value::as_object);
-            let item = item.map(|item| of_item(path, item));
+            let item = item.map(|item| item_operations(path, item));
             item.unwrap_or_default()
         });
         found
@@ -88,7 +88,7 @@ fn reference_pointer(reference: &str) -> Option<String> {
     decoded.ok().map(std::borrow::Cow::into_owned)
 }
 
-fn older(root: &Value) -> ImportError {
+fn version_error(root: &Value) -> ImportError {
     match &root["swagger"] {
         Value::String(version) => ImportError::Version {
             version: version.clone(),
@@ -100,7 +100,7 @@ fn older(root: &Value) -> ImportError {
     }
 }
 
-fn of_item<'d>(path: &'d str, item: &'d Map<String, Value>) -> Vec<FoundOperation<'d>> {
+fn item_operations<'d>(path: &'d str, item: &'d Map<String, Value>) -> Vec<FoundOperation<'d>> {
     let methods = METHODS.iter().filter_map(|method| {
         Some(FoundOperation {
             method: method.to_uppercase(),

@@ -110,7 +110,7 @@ impl Strictness<'_> {
         if let Some(items) = members.get("items") {
             made.insert("items".to_owned(), self.part(items, depth - 1));
         }
-        if is_of_object(members) {
+        if describes_object(members) {
             self.close_object(&mut made, members, depth);
         }
         made
@@ -243,7 +243,7 @@ fn overlay(whole: &mut Map<String, Value>, over: &Map<String, Value>) {
     }
 }
 
-fn is_of_object(members: &Map<String, Value>) -> bool {
+fn describes_object(members: &Map<String, Value>) -> bool {
     let named = match members.get("type") {
         Some(Value::String(name)) => name == "object",
         Some(Value::Array(names)) => names.iter().any(|name| name == "object"),

@@ -30,7 +30,7 @@ impl FileParts<'_> {
     fn tool(&self) -> String {
         let (purpose, description) = match self.actions {
             [only] => (only.purpose.clone(), only.description.clone()),
-            several => self.of_group(several),
+            several => self.describe_group(several),
         };
         let owner = self.options.owner.as_deref().unwrap_or("imported");
         let mut lines = vec![
@@ -51,7 +51,7 @@ impl FileParts<'_> {
         lines.concat()
     }
 
-    fn of_group(&self, actions: &[ImportedAction]) -> (String, String) {
+    fn describe_group(&self, actions: &[ImportedAction]) -> (String, String) {
         let tag = actions[0].tags.first().map_or("api", String::as_str);
         let purpose = format!("{} of {}", tag, self.title);
         let purposes: Vec<&str> = actions
@@ -85,8 +85,8 @@ impl FileParts<'_> {
         actions.map(|it| intent(it, &provider)).collect()
     }
 
-    /// Names such as `org` refer to things of this provider; the tenant is still determined by its
-    /// credential.
+    /// Names such as `org` refer to something at this provider; the credential still determines the
+    /// tenant.
     fn not_tenancy(&self) -> Vec<String> {
         let inputs = self.actions.iter().map(|it| &it.input);
         let mut names: Vec<String> = inputs.flat_map(property_names).collect();
@@ -112,8 +112,8 @@ impl FileParts<'_> {
     }
 }
 
-/// People name the thing they want and the provider: with its area, because several areas have such
-/// things.
+/// People ask for an object and name the provider. The area is added, because several areas may have
+/// such objects.
 fn intent(action: &ImportedAction, provider: &str) -> String {
     let purpose = lower_first_letter(&action.purpose);
     let area = action.tags.first().map(|tag| tag.replace(['-', '_'], " "));

@@ -33,7 +33,7 @@ async fn main() -> anyhow::Result<()> {
     let url = std::env::args()
         .next_back()
         .context("missing argument: the URL of the suite's server")?;
-    let wishes = Wishes::read()?;
+    let scenario = Scenario::from_environment()?;
     let endpoint = RemoteEndpoint {
         transport: RemoteTransport::Http,
         url: Template::new(url),
@@ -43,7 +43,7 @@ async fn main() -> anyhow::Result<()> {
         name: "suite".parse()?,
         kind: ServerKind::External(Reach::Remote(endpoint)),
         description: None,
-        oauth: wishes.oauth()?,
+        oauth: scenario.oauth()?,
         era: None,
         limits: ServerLimits {
             call_timeout: Duration::from_secs(10),
@@ -64,7 +64,7 @@ async fn main() -> anyhow::Result<()> {
     let server = upstreams
         .get(&name)
         .context("the server was just mounted")?;
-    let used = use_with_logins(server, &wishes).await;
+    let used = use_with_logins(server, &scenario).await;
     upstreams.shutdown().await;
     used
 }
@@ -72,7 +72,7 @@ async fn main() -> anyhow::Result<()> {
 /// What a scenario requires of its client.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Wishes {
+struct Scenario {
     /// Exact calls to make, instead of one call of each tool.
     tool_calls: Vec<ToolCall>,
     /// The scenario, if its behaviour depends on more than its name.
@@ -89,8 +89,8 @@ struct ToolCall {
     arguments: Raw,
 }
 
-impl Wishes {
-    fn read() -> anyhow::Result<Self> {
+impl Scenario {
+    fn from_environment() -> anyhow::Result<Self> {
         let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
         serde_json::from_str(&context).context("reading the context of the scenario")
     }
@@ -112,9 +112,9 @@ impl Wishes {
 }
 
 /// Uses everything, and again after each login, as long as logging in may help.
-async fn use_with_logins(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result<()> {
+async fn use_with_logins(server: &Arc<Server>, scenario: &Scenario) -> anyhow::Result<()> {
     for _ in 0..MAX_LOGINS {
-        match use_everything(server, wishes).await {
+        match use_everything(server, scenario).await {
             Err(error) if wants_login(&error) => {}
             used => return used,
         }
@@ -140,13 +140,13 @@ fn wants_login(error: &anyhow::Error) -> bool {
     )
 }
 
-async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result<()> {
+async fn use_everything(server: &Arc<Server>, scenario: &Scenario) -> anyhow::Result<()> {
     let listing = server.read_all_lists(|_| {}).await?;
     // A server that offers nothing must still see the client's own information.
     finish(server, method::LIST_TOOLS, RawObject::new()).await?;
     // All at once, because the data of one call must not leak into another.
     try_join_all(
-        calls(&listing, wishes)?
+        calls(&listing, scenario)?
             .into_iter()
             .map(|(name, arguments)| {
                 let params = RawObject::new()
@@ -168,9 +168,9 @@ async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result
 }
 
 /// Returns the calls to make, each a name and its arguments.
-fn calls(listing: &Listing, wishes: &Wishes) -> anyhow::Result<Vec<(String, Raw)>> {
-    if !wishes.tool_calls.is_empty() {
-        return Ok(wishes
+fn calls(listing: &Listing, scenario: &Scenario) -> anyhow::Result<Vec<(String, Raw)>> {
+    if !scenario.tool_calls.is_empty() {
+        return Ok(scenario
             .tool_calls
             .iter()
             .map(|it| (it.name.clone(), it.arguments.clone()))

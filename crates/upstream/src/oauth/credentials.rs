@@ -98,7 +98,7 @@ impl Credentials {
     /// Returns the token for the next request, or `None` if no user has logged in.
     pub(crate) async fn valid_token(self: &Arc<Self>) -> Result<Option<Arc<Grant>>, NoToken> {
         if self.settings().flow == Flow::Browser {
-            let read = self.first_read.get_or_try_init(|| self.read_once());
+            let read = self.first_read.get_or_try_init(|| self.load_grant());
             read.await?;
         }
         let Some(grant) = self.current.load_full() else {
@@ -114,7 +114,7 @@ impl Credentials {
         }
     }
 
-    async fn read_once(&self) -> Result<(), GrantStoreError> {
+    async fn load_grant(&self) -> Result<(), GrantStoreError> {
         self.reload_grant().await.map(drop)
     }
 
@@ -137,16 +137,16 @@ impl Credentials {
     pub(crate) async fn replacement_for(
         self: &Arc<Self>,
         refused: Option<Arc<Grant>>,
-        away: RefusedRequest,
+        refusal: RefusedRequest,
     ) -> Result<Replacement, NoToken> {
-        self.remember_challenge(&away.challenge);
+        self.remember_challenge(&refusal.challenge);
         if let Some(grant) = self.find_newer_grant(refused.as_deref()).await? {
             let is_last = false;
             return Ok(Replacement { grant, is_last });
         }
         let grant = match self.settings().flow {
-            Flow::ClientCredentials => self.request_grant(refused, &away.challenge).await?,
-            Flow::Browser => self.renew_refused(refused, away).await?,
+            Flow::ClientCredentials => self.request_grant(refused, &refusal.challenge).await?,
+            Flow::Browser => self.renew_refused(refused, refusal).await?,
         };
         let is_last = true;
         Ok(Replacement { grant, is_last })
@@ -156,13 +156,15 @@ impl Credentials {
     async fn renew_refused(
         self: &Arc<Self>,
         refused: Option<Arc<Grant>>,
-        away: RefusedRequest,
+        refusal: RefusedRequest,
     ) -> Result<Arc<Grant>, NoToken> {
         let Some(grant) = refused else {
             return Err(self.login_needed(LoginReason::NotYet));
         };
-        if away.status == StatusCode::FORBIDDEN {
-            return Err(self.insufficient_scope(&grant, away.challenge.scopes).await);
+        if refusal.status == StatusCode::FORBIDDEN {
+            return Err(self
+                .insufficient_scope(&grant, refusal.challenge.scopes)
+                .await);
         }
         match (&grant.refresh, &grant.ended) {
             (Some(_), _) => self.renew_in_task(grant).await,
@@ -174,14 +176,18 @@ impl Credentials {
     }
 
     /// Returns the error for a fresh token that is rejected all the same.
-    pub(crate) async fn final_refusal(&self, refused: &Grant, away: RefusedRequest) -> NoToken {
-        self.remember_challenge(&away.challenge);
-        match (self.settings().flow, away.status) {
+    pub(crate) async fn final_refusal_error(
+        &self,
+        refused: &Grant,
+        refusal: RefusedRequest,
+    ) -> NoToken {
+        self.remember_challenge(&refusal.challenge);
+        match (self.settings().flow, refusal.status) {
             (Flow::ClientCredentials, _) => NoToken::Transient {
                 reason: "the server does not accept Kitbag's token".to_owned(),
             },
             (Flow::Browser, StatusCode::FORBIDDEN) => {
-                self.insufficient_scope(refused, away.challenge.scopes)
+                self.insufficient_scope(refused, refusal.challenge.scopes)
                     .await
             }
             (Flow::Browser, _) => self.login_needed(LoginReason::Refused),
@@ -302,7 +308,7 @@ impl Credentials {
     }
 
     async fn insufficient_scope(&self, grant: &Grant, scopes: Scopes) -> NoToken {
-        if grant.scopes.covers_url(&scopes) {
+        if grant.scopes.covers(&scopes) {
             return self.login_needed(LoginReason::Withheld { scopes });
         }
         if let Err(error) = self.store_wanted_scopes(&scopes).await {
@@ -313,11 +319,11 @@ impl Credentials {
 
     /// Stores the scopes that the server asked for, so that the next login requests them, too.
     async fn store_wanted_scopes(&self, scopes: &Scopes) -> Result<(), GrantStoreError> {
-        let _alone = self.logins.store.lock(&self.server).await?;
+        let _guard = self.logins.store.lock(&self.server).await?;
         let Some(kept) = self
             .reload_grant()
             .await?
-            .filter(|kept| !kept.wanted.covers_url(scopes))
+            .filter(|kept| !kept.wanted.covers(scopes))
         else {
             return Ok(());
         };

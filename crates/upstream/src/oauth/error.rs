@@ -51,7 +51,7 @@ pub enum LoginError {
     #[error("it identifies itself as `{described}`, which is a different server")]
     OtherResource { described: String },
     #[error("it requires no login")]
-    NotAsked,
+    NotRequired,
     #[error("it does not name an authorization server")]
     NoAuthority,
     #[error("the authorization server `{issuer}` has no metadata at any of its well-known URLs")]
@@ -147,7 +147,7 @@ impl Remedy for FailedLogin {
                 "start again: kitbag servers login {server}; if the page did not recognize Kitbag, run `kitbag servers \
                  logout {server}` first"
             ),
-            LoginError::NotAsked => format!("see what it offers: kitbag servers test {server}"),
+            LoginError::NotRequired => format!("see what it offers: kitbag servers test {server}"),
             LoginError::Web(WebError::Unreachable { .. }) => {
                 format!("check the network, and the address in [servers.{server}]")
             }

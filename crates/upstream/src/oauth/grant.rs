@@ -132,7 +132,7 @@ impl Grant {
     }
 
     /// True if the server no longer accepts it, and it cannot be renewed.
-    pub fn needs_person(&self) -> bool {
+    pub fn needs_user(&self) -> bool {
         self.ended.is_some() || (self.refresh.is_none() && self.has_expired(unix_now()))
     }
 
@@ -208,22 +208,22 @@ pub(crate) mod tests {
     #[test]
     fn a_user_is_needed_when_a_grant_has_expired_and_cannot_be_renewed() {
         let (over, lasting) = (grant(1, Some(2)), grant(1, None));
-        assert!(!over.needs_person() && !lasting.needs_person());
+        assert!(!over.needs_user() && !lasting.needs_user());
         assert!(
             Grant {
                 refresh: None,
                 ..over
             }
-            .needs_person()
+            .needs_user()
         );
         assert!(
             !Grant {
                 refresh: None,
                 ..lasting.clone()
             }
-            .needs_person()
+            .needs_user()
         );
-        assert!(lasting.to_ended("revoked".to_owned()).needs_person());
+        assert!(lasting.to_ended("revoked".to_owned()).needs_user());
     }
 
     #[test]

@@ -41,8 +41,8 @@ pub trait Person: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectPort {
     Any,
-    /// The port that is registered; another one requires a new registration.
-    Rather(u16),
+    /// The registered port; another one requires a new registration.
+    Preferred(u16),
     /// Only this port works.
     Only(u16),
 }
@@ -70,7 +70,7 @@ impl Credentials {
         let issuer = self.settings().issuer.as_deref();
         let authority = Authority::find(web, &self.url(), challenge.as_ref(), issuer).await?;
         if authority.guessed && !asked {
-            return Err(LoginError::NotAsked);
+            return Err(LoginError::NotRequired);
         }
         let earlier = self.usable_grant(earlier.as_deref(), &authority)?;
         let scopes = self.all_scopes(&authority, challenge.as_ref(), earlier, extra);
@@ -97,7 +97,7 @@ impl Credentials {
         };
         let grant = Grant::new(&authority, &client, scopes, tokens);
         self.check_grant(&grant).await?;
-        let _alone = self.logins.store.lock(&self.server).await?;
+        let _guard = self.logins.store.lock(&self.server).await?;
         Ok(self.store_grant(grant).await?)
     }
 
@@ -110,7 +110,7 @@ impl Credentials {
     }
 
     async fn try_logout(&self) -> Result<bool, LoginError> {
-        let _alone = self.logins.store.lock(&self.server).await?;
+        let _guard = self.logins.store.lock(&self.server).await?;
         if let Some(grant) = self.reload_grant().await? {
             self.revoke_grant(&grant).await;
         }
@@ -127,7 +127,7 @@ impl Credentials {
     fn redirect_port(&self, known: Option<&OauthClient>) -> RedirectPort {
         let earlier = known.and_then(|client| client.redirect.as_ref()?.port());
         let only = self.settings().redirect_port.map(RedirectPort::Only);
-        only.or(earlier.map(RedirectPort::Rather))
+        only.or(earlier.map(RedirectPort::Preferred))
             .unwrap_or(RedirectPort::Any)
     }
 
@@ -248,7 +248,7 @@ impl Credentials {
     /// Revokes the grant at the authorization server. If that fails, the login is deleted all the
     /// same.
     async fn revoke_grant(&self, grant: &Grant) {
-        let (Some(url), Ok(client)) = (&grant.revocation_endpoint, self.client_of(grant)) else {
+        let (Some(url), Ok(client)) = (&grant.revocation_endpoint, self.client_for(grant)) else {
             return;
         };
         let token = grant.refresh.as_ref().unwrap_or(&grant.access);

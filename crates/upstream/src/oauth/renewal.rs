@@ -45,11 +45,11 @@ impl Credentials {
     }
 
     async fn renew_once(&self, grant: &Grant) -> Result<Arc<Grant>, NoToken> {
-        let _alone = self.logins.store.lock(&self.server).await?;
+        let _guard = self.logins.store.lock(&self.server).await?;
         if let Some(newer) = self.find_newer_grant(Some(grant)).await? {
             return Ok(newer);
         }
-        let client = self.client_of(grant).map_err(|error| NoToken::Transient {
+        let client = self.client_for(grant).map_err(|error| NoToken::Transient {
             reason: error.to_string(),
         })?;
         match self.refresh_grant(grant, &client).await {
@@ -84,7 +84,7 @@ impl Credentials {
     }
 
     /// Returns the client of a grant, with the secret of the configuration.
-    pub(super) fn client_of(&self, grant: &Grant) -> Result<OauthClient, LoginError> {
+    pub(super) fn client_for(&self, grant: &Grant) -> Result<OauthClient, LoginError> {
         let mut client = grant.client.clone();
         if client.known_by == ClientSource::Configuration {
             client.secret = self.configured_client()?.secret;

@@ -17,8 +17,8 @@ pub(crate) struct AuthorizationRequest {
     pub(crate) verifier: SecretText,
     state: String,
     issuer: String,
-    /// True if the authorization server promised to name itself in an answer.
-    signed: bool,
+    /// True if the authorization server promised to name its issuer in an answer.
+    names_issuer: bool,
 }
 
 impl AuthorizationRequest {
@@ -50,13 +50,13 @@ impl AuthorizationRequest {
                 .append_pair("resource", &authority.resource);
         }
         append_scopes(&mut url, scopes);
-        let signed = metadata.authorization_response_iss_parameter_supported;
+        let names_issuer = metadata.authorization_response_iss_parameter_supported;
         Ok(Self {
             url,
             verifier: SecretText::new(verifier),
             state,
             issuer,
-            signed,
+            names_issuer,
         })
     }
 
@@ -94,7 +94,7 @@ impl AuthorizationRequest {
         match found {
             _ if self.issuer.is_empty() => Ok(()),
             Some(found) if found == self.issuer => Ok(()),
-            None if !self.signed => Ok(()),
+            None if !self.names_issuer => Ok(()),
             _ => {
                 let (expected, found) = (self.issuer.clone(), found.map(str::to_owned));
                 Err(LoginError::AnswerFrom { expected, found })
@@ -136,7 +136,7 @@ fn pkce_challenge(verifier: &str) -> String {
 /// Returns 256 random bits as text.
 fn random_token() -> String {
     let mut bytes = [0u8; 32];
-    aws_lc_rs::rand::fill(&mut bytes).expect("the operating system has randomness to give");
+    aws_lc_rs::rand::fill(&mut bytes).expect("the operating system provides randomness");
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
@@ -153,19 +153,19 @@ mod tests {
         );
     }
 
-    fn request(signed: bool) -> AuthorizationRequest {
+    fn request(names_issuer: bool) -> AuthorizationRequest {
         AuthorizationRequest {
             url: "https://a.example/authorize".parse().unwrap(),
             verifier: SecretText::new("v"),
             state: "s1".to_owned(),
             issuer: "https://a.example".to_owned(),
-            signed,
+            names_issuer,
         }
     }
 
     #[track_caller]
-    fn check(signed: bool, answer: &str, expected: Result<&str, &str>) {
-        let found = request(signed)
+    fn check(names_issuer: bool, answer: &str, expected: Result<&str, &str>) {
+        let found = request(names_issuer)
             .parse_code(answer)
             .map_err(|error| error.to_string());
         assert_eq!(

@@ -16,7 +16,7 @@ impl Scopes {
         self.0.is_empty()
     }
 
-    pub fn covers_url(&self, other: &Self) -> bool {
+    pub fn covers(&self, other: &Self) -> bool {
         self.0.is_superset(&other.0)
     }
 
@@ -83,8 +83,8 @@ mod tests {
         let scopes = |text: &str| text.parse::<Scopes>().unwrap();
         let both = scopes("write  read").with(&scopes("read admin"));
         assert_eq!(both.to_string(), "admin read write");
-        assert!(both.covers_url(&scopes("read write")) && !scopes("read").covers_url(&both));
-        assert!(scopes(" ").is_empty() && scopes("").covers_url(&scopes("")));
+        assert!(both.covers(&scopes("read write")) && !scopes("read").covers(&both));
+        assert!(scopes(" ").is_empty() && scopes("").covers(&scopes("")));
         assert_eq!(
             serde_json::to_string(&both).unwrap(),
             "\"admin read write\""

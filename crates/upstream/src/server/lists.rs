@@ -24,7 +24,7 @@ impl Server {
         self: &Arc<Self>,
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
-        self.first_asked.get_or_init(Instant::now);
+        self.first_requested.get_or_init(Instant::now);
         let listed = {
             // Held while it waits, too: the program is not stopped and restarted between two reads.
             let _block = self.block_stop();
@@ -42,7 +42,7 @@ impl Server {
 
     /// Returns when its lists were first requested, if they were.
     pub fn first_listed_at(&self) -> Option<Instant> {
-        self.first_asked.get().copied()
+        self.first_requested.get().copied()
     }
 
     /// True while its lists are being read.
@@ -90,7 +90,7 @@ impl Server {
     /// of everything may end after a fast read of the tools that began later.
     fn store_listing(&self, listing: Listing, read: &[Kind], reading: Reading) -> Arc<Listing> {
         let mut listing = self.mask_listing(listing);
-        let _alone = lock(&self.taking);
+        let _guard = lock(&self.replacing);
         if let Some(known) = self.listing() {
             let is_older =
                 |kind| !read.contains(&kind) || !self.context.ages.finish_reading(kind, reading);
@@ -136,9 +136,9 @@ impl Server {
     }
 
     fn current_listing(&self, approval: &Approval, doubt: Doubt) -> Option<Arc<Listing>> {
-        let _alone = lock(&self.taking);
+        let _guard = lock(&self.replacing);
         let ages = &self.context.ages;
-        let is_settled = ages.is_settled(approval.list, doubt, approval.longest);
+        let is_settled = ages.is_settled(approval.list, doubt, approval.max_age);
         self.listing().filter(|_| is_settled)
     }
 
@@ -183,7 +183,7 @@ impl Server {
     /// Records that the known lists are still the same. Returns false if they were replaced in the
     /// meantime.
     fn confirm_unchanged(&self, known: &Arc<Listing>, list: Kind, reading: Reading) -> bool {
-        let _alone = lock(&self.taking);
+        let _guard = lock(&self.replacing);
         let is_known = self.listing().is_some_and(|now| Arc::ptr_eq(&now, known));
         is_known && self.context.ages.finish_reading(list, reading)
     }
@@ -225,7 +225,7 @@ impl Server {
     /// compared with this server's answer.
     pub fn adopt_listing(&self, listing: Listing) {
         let listing = self.mask_listing(listing);
-        let _alone = lock(&self.taking);
+        let _guard = lock(&self.replacing);
         self.listing.store(Some(Arc::new(listing)));
         self.context.ages.mark_all_doubtful();
     }

@@ -63,10 +63,10 @@ pub struct Server {
     /// Held while one list is read for a call.
     checking: tokio::sync::Mutex<()>,
     /// Held while known lists are replaced.
-    taking: Mutex<()>,
+    replacing: Mutex<()>,
     secrets: KnownSecrets,
     /// When its lists were first requested.
-    first_asked: OnceLock<Instant>,
+    first_requested: OnceLock<Instant>,
     /// The reason why its lists could not be read the last time.
     list_failure: ArcSwapOption<CallError>,
     slots: CallSlots,
@@ -123,9 +123,9 @@ impl Server {
             listing: ArcSwapOption::empty(),
             reading: tokio::sync::Mutex::default(),
             checking: tokio::sync::Mutex::default(),
-            taking: Mutex::default(),
+            replacing: Mutex::default(),
             secrets: KnownSecrets::default(),
-            first_asked: OnceLock::new(),
+            first_requested: OnceLock::new(),
             list_failure: ArcSwapOption::empty(),
             counters: ServerCounters::default(),
             last_used: Mutex::new(Instant::now()),
@@ -259,8 +259,8 @@ impl Server {
         Ok(Arc::new(self.mask_listing(introduction)))
     }
 
-    /// True if clients watch its resources while it is not running and cannot announce updates.
-    pub fn is_missed(&self) -> bool {
+    /// True if clients watch its resources, but it is not running to announce updates.
+    pub fn is_watched_while_stopped(&self) -> bool {
         self.live_connection().is_none() && !self.watched.is_empty()
     }
 

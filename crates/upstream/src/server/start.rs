@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::{LiveConnection, Server};
 use crate::connection::Connection;
 use crate::error::StartError;
-use crate::log::{ServerLog, in_one_line};
+use crate::log::{ServerLog, to_log_line};
 use crate::router::{Notice, NoticeKind};
 use crate::watch::ResourceWatch;
 
@@ -32,8 +32,8 @@ pub(super) struct StartAttempts {
 pub(super) struct Failures {
     count: u32,
     last: Option<Instant>,
-    /// How often in a row it started, but then answered no call.
-    deaf: u32,
+    /// Consecutive starts after which it answered no call.
+    unresponsive: u32,
 }
 
 impl StartAttempts {
@@ -71,17 +71,21 @@ impl StartAttempts {
         server: &ServerName,
     ) {
         let server = server.clone();
-        failures.deaf = if answered { 1 } else { failures.deaf + 1 };
-        failures.count = failures.deaf;
-        failures.last = (failures.deaf > 1).then(Instant::now);
+        failures.unresponsive = if answered {
+            1
+        } else {
+            failures.unresponsive + 1
+        };
+        failures.count = failures.unresponsive;
+        failures.last = (failures.unresponsive > 1).then(Instant::now);
         let error = StartError::Unresponsive { server };
         self.last_error.store(Some(Arc::new(error)));
     }
 
     fn record_success(&self, failures: &mut Failures) {
-        let deaf = failures.deaf;
+        let unresponsive = failures.unresponsive;
         self.reset_failures(failures);
-        failures.deaf = deaf;
+        failures.unresponsive = unresponsive;
     }
 
     /// Returns the error for a caller that asked at that time, if another start would be too early:
@@ -205,7 +209,7 @@ impl Server {
     }
 }
 
-/// Logs why a server ended that was not asked to.
+/// Logs why a server ended by itself.
 async fn log_end(server: ServerName, connection: Arc<Connection>, log: Arc<ServerLog>) {
     if let Some(reason) = connection.wait_for_end().await {
         let what = format!("`{server}` disconnected: {reason}");
@@ -213,7 +217,7 @@ async fn log_end(server: ServerName, connection: Arc<Connection>, log: Arc<Serve
     }
 }
 
-fn log_failure(server: &ServerName, what: &str, words: Option<&str>) {
-    let last_words = words.and_then(in_one_line);
+fn log_failure(server: &ServerName, what: &str, output: Option<&str>) {
+    let last_words = output.and_then(to_log_line);
     tracing::warn!(%server, last_words, "{what}");
 }

@@ -51,9 +51,9 @@ impl Server {
         }
     }
 
-    async fn restart_unresponsive(self: &Arc<Self>, deaf: Arc<LiveConnection>) -> RestartOutcome {
+    async fn restart_unresponsive(self: &Arc<Self>, broken: Arc<LiveConnection>) -> RestartOutcome {
         let server = self.clone();
-        let restarting = tokio::spawn(async move { server.replace_connection(&deaf).await });
+        let restarting = tokio::spawn(async move { server.replace_connection(&broken).await });
         match tokio::time::timeout(RESTART_TIMEOUT, restarting).await {
             Ok(Ok(Ok(()))) if self.spec.endpoint().is_some() => RestartOutcome::Reconnected,
             Ok(Ok(Ok(()))) => RestartOutcome::Restarted,
@@ -65,12 +65,12 @@ impl Server {
     /// Ends this connection and restarts the server, or later if it was unresponsive before.
     async fn replace_connection(
         self: &Arc<Self>,
-        deaf: &Arc<LiveConnection>,
+        broken: &Arc<LiveConnection>,
     ) -> Result<(), StartError> {
         let mut failures = self.attempts.lock_starts().await;
         let current = self.live.load_full();
-        if current.is_some_and(|live| Arc::ptr_eq(&live, deaf)) {
-            let answered = deaf.connection.has_answered();
+        if current.is_some_and(|live| Arc::ptr_eq(&live, broken)) {
+            let answered = broken.connection.has_answered();
             self.attempts
                 .record_unresponsive(&mut failures, answered, self.name());
             self.stop().await;

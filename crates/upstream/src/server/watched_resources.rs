@@ -59,7 +59,7 @@ impl Server {
     pub async fn watch(self: &Arc<Self>, uri: &str) -> Result<(), CallError> {
         let _block = self.block_stop();
         let live = self.start_or_restart().await?;
-        let _alone = self.watched.changing.lock().await;
+        let _guard = self.watched.changing.lock().await;
         self.watched.add(uri);
         let added = live.watch.add(uri, self.watched.uris()).await;
         if added.is_err() {
@@ -70,7 +70,7 @@ impl Server {
 
     /// Undoes one [`watch`](Self::watch).
     pub async fn unwatch(&self, uri: &str) -> Result<(), CallError> {
-        let _alone = self.watched.changing.lock().await;
+        let _guard = self.watched.changing.lock().await;
         let was_last = self.watched.remove(uri);
         match self.live_connection() {
             Some(live) if was_last => live.watch.remove(uri, self.watched.uris()).await,

@@ -1,7 +1,7 @@
 //! Takes screenshots of pages: a headless Chromium loads a page, runs its scripts and renders it.
 //!
 //! Each screenshot has its own Chromium with an empty profile, which ends with it. A warm one would
-//! save half a second of a second; a fresh one carries nothing of one page over to the next.
+//! halve the time of about a second; a fresh one carries nothing from one page to the next.
 //!
 //! Chromium reaches the network only through Kitbag's proxy, which resolves names through the guard
 //! and connects itself. So the guard applies to every request of a page, however it is made.
@@ -65,7 +65,7 @@ pub struct BrowserSettings {
     /// For everything from the request to the screenshot.
     pub timeout: Duration,
     /// More screenshots wait until their time is up.
-    pub most_at_once: usize,
+    pub max_concurrent: usize,
 }
 
 /// Takes screenshots of pages. Nothing runs while none is taken.
@@ -82,14 +82,14 @@ impl BrowserSettings {
             guard,
             roots: RootCertificates::default(),
             timeout: TIMEOUT,
-            most_at_once: MAX_CONCURRENT,
+            max_concurrent: MAX_CONCURRENT,
         }
     }
 }
 
 impl Browser {
     pub fn new(settings: BrowserSettings) -> Self {
-        let permits = Arc::new(Semaphore::new(settings.most_at_once));
+        let permits = Arc::new(Semaphore::new(settings.max_concurrent));
         Self { settings, permits }
     }
 

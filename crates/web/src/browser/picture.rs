@@ -46,7 +46,7 @@ impl ScreenshotSession {
         if let Err(error) = self.call("Browser.getVersion", json!({})).await {
             return Err(self.not_started_error(&error));
         }
-        let taken = self.take_with_running(url, view, load_until).await;
+        let taken = self.load_and_capture(url, view, load_until).await;
         taken.map_err(|failure| self.to_browser_error(failure, url))
     }
 
@@ -55,7 +55,7 @@ impl ScreenshotSession {
         self.process.terminate().await;
     }
 
-    async fn take_with_running(
+    async fn load_and_capture(
         &mut self,
         url: &Url,
         view: &PictureView,
@@ -142,7 +142,7 @@ impl ScreenshotSession {
         let frame = &tree["frameTree"]["frame"];
         let url = frame["url"].as_str().unwrap_or_default();
         match frame["unreachableUrl"].as_str() {
-            Some(wanted) => Err(PictureFailure::LedAway(wanted.to_owned())),
+            Some(wanted) => Err(PictureFailure::LedElsewhere(wanted.to_owned())),
             None if url.starts_with("https://") || url.starts_with("about:") => Ok(()),
             None => Err(PictureFailure::NotLoaded(
                 "it went to an address other than https".to_owned(),
@@ -227,7 +227,7 @@ impl ScreenshotSession {
 
     fn not_started_error(&self, error: &DevtoolsError) -> BrowserError {
         BrowserError::NotStarted {
-            reason: format!("{error}: {}", self.process.last_words()),
+            reason: format!("{error}: {}", self.process.last_output()),
         }
     }
 
@@ -238,7 +238,7 @@ impl ScreenshotSession {
                 BrowserError::TooLarge { max: MAX_BYTES }
             }
             PictureFailure::NotLoaded(error) => self.not_loaded_error(error, url),
-            PictureFailure::LedAway(wanted) => self.led_away_error(&wanted, url),
+            PictureFailure::LedElsewhere(wanted) => self.led_elsewhere_error(&wanted, url),
             failure => BrowserError::Crashed {
                 reason: failure.to_string(),
             },
@@ -257,7 +257,7 @@ impl ScreenshotSession {
         }
     }
 
-    fn led_away_error(&self, wanted: &str, url: &Url) -> BrowserError {
+    fn led_elsewhere_error(&self, wanted: &str, url: &Url) -> BrowserError {
         let host = Url::parse(wanted).ok();
         let host = host.as_ref().and_then(Url::host_str).unwrap_or_default();
         let refusals = self.proxy.refusals();
@@ -302,7 +302,7 @@ enum PictureFailure {
     #[error("{0}")]
     NotLoaded(String),
     #[error("it leads on to {0}")]
-    LedAway(String),
+    LedElsewhere(String),
     #[error("it returned no picture")]
     NoPicture,
     #[error("its picture is too large")]

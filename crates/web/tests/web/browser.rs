@@ -46,7 +46,7 @@ const LIVELY: &str = "<!doctype html><title>Lively</title><body><script>
     </script>";
 
 #[tokio::test]
-async fn a_page_is_pictured_as_its_scripts_have_made_it() {
+async fn a_page_is_captured_as_its_scripts_have_rendered_it() {
     let router = Router::new()
         .route("/", get(|| async { Redirect::to("/page") }))
         .route(
@@ -73,7 +73,7 @@ const LONG: &str = "<!doctype html><body style='margin: 0'>
     <div style='height: 49990px'></div><div style='height: 150010px; background: green'></div>";
 
 #[tokio::test]
-async fn a_page_is_pictured_down_to_its_end_or_the_bound() {
+async fn a_page_is_captured_down_to_its_end_or_the_limit() {
     let address = site::serve(Router::new().route("/", get(|| async { Html(LONG) }))).await;
     let request = ScreenshotRequest {
         width: 100,
@@ -102,7 +102,7 @@ async fn a_page_is_pictured_down_to_its_end_or_the_bound() {
 const UNFINISHED: &str = "<!doctype html><body style='background: green'><img src=/never>";
 
 #[tokio::test]
-async fn a_page_that_never_stops_loading_is_pictured_as_far_as_it_came() {
+async fn a_page_that_never_stops_loading_is_captured_as_far_as_it_came() {
     let router = Router::new()
         .route("/", get(|| async { Html(UNFINISHED) }))
         .route("/never", get(std::future::pending::<()>));

@@ -1,4 +1,4 @@
-//! Pages of real sites over HTTPS, read and pictured.
+//! Pages of real sites over HTTPS, read as text and captured as screenshots.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 

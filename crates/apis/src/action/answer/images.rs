@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::AnswerPart;
 
-/// Extracts the images from the answer, in which a model would only read letters.
+/// Extracts the images from the answer: in JSON a model would only read base64.
 pub(super) fn take_images(rule: &AnswerRule, answer: &mut Value) -> Vec<AnswerPart> {
     let Some(found) = rule.image.as_ref().and_then(|at| at.find(answer)) else {
         return Vec::new();

@@ -21,23 +21,23 @@ pub(super) fn refusal_answer(rule: &AnswerRule, received: &ReceivedResponse) -> 
 /// Returns the status with the message that came with it.
 pub(crate) fn refusal_text(rule: &AnswerRule, received: &ReceivedResponse) -> String {
     let status = received.status;
-    let found = declared_words(rule, received).unwrap_or_else(|| body_words(received));
+    let found = declared_message(rule, received).unwrap_or_else(|| body_excerpt(received));
     match found.is_empty() {
         true => format!("HTTP {status}"),
         false => format!("HTTP {status}: {found}"),
     }
 }
 
-fn declared_words(rule: &AnswerRule, received: &ReceivedResponse) -> Option<String> {
+fn declared_message(rule: &AnswerRule, received: &ReceivedResponse) -> Option<String> {
     let body = parse_json(received)?;
     match rule.error.as_ref()?.find(&body)? {
         Value::Null => None,
-        Value::String(words) => Some(words.clone()),
+        Value::String(message) => Some(message.clone()),
         other => Some(other.to_string()),
     }
 }
 
-fn body_words(received: &ReceivedResponse) -> String {
+fn body_excerpt(received: &ReceivedResponse) -> String {
     let text = body_text(received);
     let text = text.trim();
     match text.char_indices().nth(MOST_CHARACTERS) {

@@ -1,4 +1,4 @@
-//! Actions of declared tools against real servers on this machine.
+//! Actions of tool files against real servers on this machine.
 
 mod answers;
 mod attempts;

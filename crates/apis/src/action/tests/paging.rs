@@ -19,7 +19,7 @@ fn paged(rule: PageRule, parameter: &str) -> ActionSpec {
 }
 
 fn marks() -> ActionSpec {
-    let rule = PageRule::Mark {
+    let rule = PageRule::Cursor {
         next: "/next".parse().unwrap(),
         into: "after".to_owned(),
         items: "/items".parse().unwrap(),
@@ -28,7 +28,7 @@ fn marks() -> ActionSpec {
 }
 
 /// Three pages of two items, each with the cursor of the next.
-fn by_mark(seen: &Seen) -> Response<Body> {
+fn by_cursor(seen: &Seen) -> Response<Body> {
     let (_, after) = seen.line.split_once("after=").unwrap_or_default();
     json_reply(&match after {
         "" => json!({ "items": [1, 2], "next": "m1" }),
@@ -38,7 +38,7 @@ fn by_mark(seen: &Seen) -> Response<Body> {
 }
 
 #[tokio::test]
-async fn a_mark_leads_to_as_many_pages_as_the_caller_asks_for() {
+async fn a_cursor_leads_to_as_many_pages_as_the_caller_asks_for() {
     for (most, expected, requests) in [
         (
             json!({}),
@@ -61,7 +61,7 @@ async fn a_mark_leads_to_as_many_pages_as_the_caller_asks_for() {
             2,
         ),
     ] {
-        let site = Site::open(|_, seen| by_mark(seen)).await;
+        let site = Site::open(|_, seen| by_cursor(seen)).await;
         let answer = Bench::at(&site, |_| {}).call(&marks(), most).await.unwrap();
         assert_eq!(read(&answer), expected);
         assert_eq!(site.lines().len(), requests);
@@ -154,7 +154,7 @@ async fn a_later_page_that_fails_ends_the_list_and_is_reported() {
         ),
     ] {
         let site = Site::open(move |number, seen| match (number, second) {
-            (0, _) => by_mark(seen),
+            (0, _) => by_cursor(seen),
             (_, 0) => {
                 let silence = futures::stream::pending::<Result<&[u8], std::convert::Infallible>>();
                 reply(200, &[], Body::from_stream(silence))
@@ -205,6 +205,6 @@ async fn a_page_without_a_list_or_a_way_on_is_the_last() {
     assert_eq!(
         site.lines().len(),
         1,
-        "a mark that leads back to itself: {answer:?}"
+        "a cursor that leads back to itself: {answer:?}"
     );
 }

@@ -152,7 +152,7 @@ fn store_error(place: &str, error: Error) -> Finding {
     let advice = match &error {
         Error::Newer { .. } => "update Kitbag, or choose another store with --store".to_owned(),
         Error::File { .. } | Error::Full { .. } => return AREA.error(place, error),
-        Error::Away { .. } | Error::Silent { .. } => {
+        Error::Unavailable { .. } | Error::Silent { .. } => {
             "check that the database server is running, and check the host, the password and `sslmode` in the address"
                 .to_owned()
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
 use crate::trail;
-use kitbag_gateway::secrets::vault::{KEY_VARIABLE, key_from_environment, key_keeper, open_vault};
+use kitbag_gateway::secrets::vault::{KEY_VARIABLE, key_from_environment, key_store, open_vault};
 
 /// Show where the encryption key of the secrets is stored, or move it.
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Resu
     let (place, location, exists) = if key_from_environment()?.is_some() {
         (KeyLocation::Env, format!("variable {KEY_VARIABLE}"), true)
     } else {
-        let keeper = key_keeper(config.secret_key, store);
+        let keeper = key_store(config.secret_key, store);
         (
             config.secret_key,
             keeper.location(),
@@ -75,7 +75,7 @@ async fn move_to(
         return Err(anyhow!("the key is already stored there"))
             .advise(|| "to show it: kitbag secret key".to_owned());
     }
-    let new = key_keeper(target, store);
+    let new = key_store(target, store);
     let copied = open_vault(config.secret_key, store)?
         .copy_key_to(&*new)
         .await
@@ -83,7 +83,7 @@ async fn move_to(
     let text = edit::set_key(&edit::read_file(&path)?, "secrets", "key", target.as_str())?;
     edit::write_file(&path, &text)?;
     if !given && config.secret_key != KeyLocation::Env {
-        key_keeper(config.secret_key, store)
+        key_store(config.secret_key, store)
             .remove()
             .context("the key was copied but not removed from the old location")?;
     }

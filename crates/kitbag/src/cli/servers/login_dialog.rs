@@ -96,7 +96,7 @@ impl Person for RemoteBrowser {
     /// Kitbag does not listen there; a free port only avoids other programs.
     async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         match port {
-            RedirectPort::Rather(port) | RedirectPort::Only(port) => Ok(callback(port)),
+            RedirectPort::Preferred(port) | RedirectPort::Only(port) => Ok(callback(port)),
             RedirectPort::Any => address(&listen(port).await?),
         }
     }
@@ -133,7 +133,7 @@ async fn listen(port: RedirectPort) -> Result<TcpListener, LoginError> {
     let bound = match port {
         RedirectPort::Only(port) => bind(port).await,
         RedirectPort::Any => bind(0).await,
-        RedirectPort::Rather(port) => match bind(port).await {
+        RedirectPort::Preferred(port) => match bind(port).await {
             Ok(listener) => Ok(listener),
             Err(_taken) => bind(0).await,
         },

@@ -68,7 +68,7 @@ async fn login_state(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>
         None => None,
     };
     match grant {
-        Some(grant) if grant.needs_person() => Some(Login::Needed),
+        Some(grant) if grant.needs_user() => Some(Login::Needed),
         Some(_) => Some(Login::LoggedIn),
         None => (spec.oauth != Settings::default()).then_some(Login::Needed),
     }

@@ -33,7 +33,7 @@ pub(super) async fn write_batch(
     let committing = transaction.commit(RECORD);
     match with_timeout(postgres.timeout(), committing).await {
         Ok(()) => Ok(begun),
-        Err(error) => Err(AuditWriteError::Doubtful { begun, error }),
+        Err(error) => Err(AuditWriteError::Unacknowledged { begun, error }),
     }
 }
 

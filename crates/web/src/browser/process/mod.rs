@@ -112,16 +112,16 @@ impl ChromiumProcess {
     }
 
     /// Returns the last error output of a Chromium that exited by itself.
-    pub(super) fn last_words(&self) -> String {
+    pub(super) fn last_output(&self) -> String {
         let running = self.running.as_ref();
         let path = running.map(|running| running.folder.path().join(STDERR));
-        let words = path
+        let output = path
             .and_then(|path| std::fs::read(path).ok())
             .unwrap_or_default();
-        let words = String::from_utf8_lossy(&words);
-        let mut lines = words.lines().filter(|line| !line.contains("dbus"));
+        let output = String::from_utf8_lossy(&output);
+        let mut lines = output.lines().filter(|line| !line.contains("dbus"));
         let last = lines.rfind(|line| line.contains("FATAL") || line.contains("sandbox"));
-        last.or_else(|| words.lines().next_back())
+        last.or_else(|| output.lines().next_back())
             .unwrap_or("it printed nothing")
             .to_owned()
     }
@@ -134,8 +134,8 @@ impl Drop for ChromiumProcess {
         };
         let family = running.kill_family();
         // The kernel takes a moment to end them, which nothing here waits for.
-        let buried = thread::Builder::new().name("browser-end".to_owned());
-        let _ = buried.spawn(move || running.wait_and_clean(&family));
+        let cleanup = thread::Builder::new().name("browser-end".to_owned());
+        let _ = cleanup.spawn(move || running.wait_and_clean(&family));
     }
 }
 

@@ -55,7 +55,7 @@ struct ProxyContext {
 impl GuardProxy {
     pub(super) async fn start(guard: AddressGuard) -> Result<Self, BrowserError> {
         let log = Arc::<RefusalLog>::default();
-        let passage = Arc::new(ProxyContext {
+        let context = Arc::new(ProxyContext {
             guard,
             log: Arc::clone(&log),
             bytes_left: AtomicU64::new(MAX_BYTES),
@@ -68,7 +68,7 @@ impl GuardProxy {
         Ok(Self {
             address,
             log,
-            serving: tokio::spawn(accept_tunnels(listener, passage)),
+            serving: tokio::spawn(accept_tunnels(listener, context)),
         })
     }
 
@@ -94,11 +94,11 @@ async fn bind_local() -> io::Result<(TcpListener, SocketAddr)> {
     Ok((listener, address))
 }
 
-async fn accept_tunnels(listener: TcpListener, passage: Arc<ProxyContext>) {
+async fn accept_tunnels(listener: TcpListener, context: Arc<ProxyContext>) {
     let mut tunnels = JoinSet::new();
     loop {
         if let Ok((client, _)) = listener.accept().await {
-            tunnels.spawn(tunnel::run_tunnel(client, Arc::clone(&passage)));
+            tunnels.spawn(tunnel::run_tunnel(client, Arc::clone(&context)));
         }
         while tunnels.try_join_next().is_some() {}
         if tunnels.len() >= MAX_TUNNELS {

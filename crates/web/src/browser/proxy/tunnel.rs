@@ -23,13 +23,13 @@ const CONNECTED: &[u8] = b"HTTP/1.1 200 Connected\r\n\r\n";
 const FORBIDDEN: &[u8] =
     b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-pub(super) async fn run_tunnel(mut client: TcpStream, passage: Arc<ProxyContext>) {
-    match connect_to_site(&mut client, &passage).await {
+pub(super) async fn run_tunnel(mut client: TcpStream, context: Arc<ProxyContext>) {
+    match connect_to_site(&mut client, &context).await {
         Ok(site) => {
-            let _ = forward_tls(client, site, &passage).await;
+            let _ = forward_tls(client, site, &context).await;
         }
         Err(refusal) => {
-            passage.log.add(refusal);
+            context.log.add(refusal);
             let _ = client.write_all(FORBIDDEN).await;
         }
     }
@@ -38,11 +38,11 @@ pub(super) async fn run_tunnel(mut client: TcpStream, passage: Arc<ProxyContext>
 /// Reads the requested site, and connects to it.
 async fn connect_to_site(
     client: &mut TcpStream,
-    passage: &ProxyContext,
+    context: &ProxyContext,
 ) -> Result<(TcpStream, String), Refusal> {
     let head = read_head(client).await.unwrap_or_default();
     let (host, port) = parse_connect(&head)?;
-    let addresses = match guard::resolve(&host, port, &passage.guard).await {
+    let addresses = match guard::resolve(&host, port, &context.guard).await {
         Ok(addresses) => addresses,
         Err(error) => return Err(not_resolved(host, &error)),
     };
@@ -112,20 +112,20 @@ async fn connect_to_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 async fn forward_tls(
     mut client: TcpStream,
     (mut site, host): (TcpStream, String),
-    passage: &ProxyContext,
+    context: &ProxyContext,
 ) -> io::Result<()> {
     client.write_all(CONNECTED).await?;
     let mut first = [0];
     client.peek(&mut first).await?;
     if first != [HANDSHAKE] {
-        passage.log.add(unencrypted_refusal(host));
+        context.log.add(unencrypted_refusal(host));
         return Ok(());
     }
     let (from_client, to_client) = client.split();
     let (from_site, to_site) = site.split();
     tokio::try_join!(
-        copy_limited(from_client, to_site, passage),
-        copy_limited(from_site, to_client, passage)
+        copy_limited(from_client, to_site, context),
+        copy_limited(from_site, to_client, context)
     )?;
     Ok(())
 }
@@ -134,7 +134,7 @@ async fn forward_tls(
 async fn copy_limited(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    passage: &ProxyContext,
+    context: &ProxyContext,
 ) -> io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -142,7 +142,7 @@ async fn copy_limited(
         if read == 0 {
             return to.shutdown().await;
         }
-        passage.count_bytes(read as u64)?;
+        context.count_bytes(read as u64)?;
         to.write_all(&buffer[..read]).await?;
     }
 }

@@ -91,7 +91,7 @@ impl CheckSources {
         let plain: Vec<PathBuf> = plain.cloned().collect();
         let catalog = match plain.is_empty() {
             true => ToolCatalog::default(),
-            false => ToolCatalog::beside_built_in(&plain),
+            false => ToolCatalog::with_built_in(&plain),
         };
         let mut sources = Vec::new();
         for path in paths {

@@ -115,7 +115,7 @@ impl Client {
     }
 
     /// True for a desktop application, which launches programs without the shell's PATH.
-    pub const fn has_windows(self) -> bool {
+    pub const fn is_desktop(self) -> bool {
         !matches!(
             self,
             Self::ClaudeCode | Self::Gemini | Self::Codex | Self::Opencode
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_looked_for_where_each_system_has_them() {
+    fn each_system_has_its_own_paths() {
         use OperatingSystem::{Linux, MacOs, Windows};
         for (client, platform, expected) in [
             (

@@ -77,8 +77,8 @@ impl<'a> FileAccess<'a> {
         uninstalled: &Uninstalled,
     ) -> Result<(), FileError> {
         match uninstalled {
-            Uninstalled::NotThere => Ok(()),
-            Uninstalled::Nothing => self.remove(target.path),
+            Uninstalled::NotInstalled => Ok(()),
+            Uninstalled::Empty => self.remove(target.path),
             Uninstalled::Removed(text) => self.write(target.path, text, None),
             Uninstalled::Restored(text) => {
                 self.write(target.path, text, None)?;
@@ -99,14 +99,14 @@ impl<'a> FileAccess<'a> {
     }
 
     fn try_read(&self, path: &Path) -> Result<Option<String>, FolderEntryError> {
-        match self.entry(path, MissingFolders::Leave)? {
+        match self.entry(path, MissingFolders::Ignore)? {
             Some(entry) => Ok(entry.read()?),
             None => Ok(None),
         }
     }
 
     fn try_check_writable(&self, path: &Path) -> Result<(), FolderEntryError> {
-        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
+        if let Some(entry) = self.entry(path, MissingFolders::Ignore)? {
             entry.permissions()?;
         }
         Ok(())
@@ -118,14 +118,14 @@ impl<'a> FileAccess<'a> {
         text: &str,
         mode: Option<Mode>,
     ) -> Result<(), FolderEntryError> {
-        let entry = self.entry(path, MissingFolders::Make)?;
+        let entry = self.entry(path, MissingFolders::Create)?;
         let entry = entry.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
         let mode = mode.map_or_else(|| entry.permissions(), Ok)?;
         Ok(entry.replace(text, mode)?)
     }
 
     fn try_remove(&self, path: &Path) -> Result<(), FolderEntryError> {
-        if let Some(entry) = self.entry(path, MissingFolders::Leave)? {
+        if let Some(entry) = self.entry(path, MissingFolders::Ignore)? {
             entry.remove()?;
         }
         Ok(())

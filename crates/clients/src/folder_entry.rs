@@ -32,12 +32,12 @@ pub(crate) enum FolderEntryError {
 /// Whether to create missing folders on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingFolders {
-    Make,
-    Leave,
+    Create,
+    Ignore,
 }
 
 /// The operating system's limit on followed links.
-const LINKS_AT_MOST: usize = 40;
+const MAX_LINKS: usize = 40;
 
 impl FolderEntry {
     /// Follows a path, wherever links lead: users keep their own files where they like. Returns
@@ -49,7 +49,7 @@ impl FolderEntry {
         let path = destination(path);
         let parent = path.parent().filter(|parent| *parent != Path::new(""));
         let folder = parent.unwrap_or(Path::new("."));
-        if missing == MissingFolders::Make {
+        if missing == MissingFolders::Create {
             fs::create_dir_all(folder)?;
         }
         let name = path
@@ -78,7 +78,7 @@ impl FolderEntry {
                     return Ok(walk.into_entry(name));
                 }
                 Ok(WalkedName::Plain) => walk.enter(&name)?,
-                Err(Errno::NOENT) if missing == MissingFolders::Make => walk.create(&name)?,
+                Err(Errno::NOENT) if missing == MissingFolders::Create => walk.create(&name)?,
                 Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
                 Err(error) => return Err(io::Error::from(error).into()),
             }
@@ -189,14 +189,14 @@ impl PathWalk {
         // The user works in this folder, so links on the way to it are their own.
         let top = open(root, FOLDER, Mode::empty()).map_err(io::Error::from)?;
         let relative = path.strip_prefix(root).unwrap_or(path);
-        let mut way = Self {
+        let mut walk = Self {
             root: fs::canonicalize(root)?,
             folders: vec![top],
             ahead: VecDeque::new(),
             links: 0,
         };
-        way.prepend(relative);
-        Ok(way)
+        walk.prepend(relative);
+        Ok(walk)
     }
 
     fn current_folder(&self) -> &OwnedFd {
@@ -243,7 +243,7 @@ impl PathWalk {
 
     fn follow(&mut self, name: &OsStr, target: &Path) -> Result<(), FolderEntryError> {
         self.links += 1;
-        if self.links > LINKS_AT_MOST {
+        if self.links > MAX_LINKS {
             return Err(io::Error::from(Errno::LOOP).into());
         }
         match self.relative_target(target) {
@@ -293,7 +293,7 @@ impl PathWalk {
 /// does not exist yet.
 fn destination(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    for _ in 0..LINKS_AT_MOST {
+    for _ in 0..MAX_LINKS {
         let Ok(next) = fs::read_link(&path) else {
             break;
         };
@@ -331,7 +331,7 @@ mod tests {
             symlink(target, root.join(at)).unwrap();
         }
         let read = |path: &str| {
-            let entry = FolderEntry::follow_within(&root, &root.join(path), MissingFolders::Leave);
+            let entry = FolderEntry::follow_within(&root, &root.join(path), MissingFolders::Ignore);
             entry
                 .map(|entry| entry.and_then(|entry| entry.read().unwrap()))
                 .map_err(|error| error.to_string())
@@ -368,7 +368,7 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let root = outside.path().join("project");
         fs::create_dir_all(root.join("a")).unwrap();
-        let entry = FolderEntry::follow_within(&root, Path::new("a/file"), MissingFolders::Make)
+        let entry = FolderEntry::follow_within(&root, Path::new("a/file"), MissingFolders::Create)
             .unwrap()
             .unwrap();
         // Another process replaces the folder with a link while it is open.

@@ -28,8 +28,8 @@ impl PromptHook {
         let (text, before) = (access.read(&path)?, access.read(&target.backup)?);
         let current = text.as_deref().unwrap_or_default();
         let clean = match in_file(&path, uninstall_hook(self, current, before.as_deref()))? {
-            Uninstalled::NotThere => text.clone(),
-            Uninstalled::Nothing => None,
+            Uninstalled::NotInstalled => text.clone(),
+            Uninstalled::Empty => None,
             Uninstalled::Restored(text) | Uninstalled::Removed(text) => Some(text),
         };
         let without = clean.as_deref().unwrap_or_default();
@@ -50,7 +50,7 @@ impl PromptHook {
         let path = self.path(directories);
         let (access, target) = (FileAccess::anywhere(), file_with_backup(&path));
         let Some(text) = access.read(&path)? else {
-            return Ok(Uninstalled::NotThere);
+            return Ok(Uninstalled::NotInstalled);
         };
         let before = access.read(&target.backup)?;
         let uninstalled = in_file(&path, uninstall_hook(self, &text, before.as_deref()))?;

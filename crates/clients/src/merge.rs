@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_an_address_is_known_by_its_last_part() {
+    fn a_name_that_is_an_address_is_shortened_to_its_last_part() {
         let registered = stdio("io.github.acme/weather", "a", &[], false);
         let address = stdio(
             "github.com/acme/servers/tree/main/src/files/",

@@ -105,8 +105,8 @@ fn without_kitbag(
 ) -> Result<Option<String>, FileError> {
     let current = text.as_deref().unwrap_or_default();
     Ok(match in_file(file, uninstall(file, current, before))? {
-        Uninstalled::NotThere => text,
-        Uninstalled::Nothing => None,
+        Uninstalled::NotInstalled => text,
+        Uninstalled::Empty => None,
         Uninstalled::Restored(text) | Uninstalled::Removed(text) => Some(text),
     })
 }
@@ -118,7 +118,7 @@ pub fn uninstall_from(
 ) -> Result<Uninstalled, FileError> {
     let access = FileAccess::for_file(file, directories);
     let Some(text) = access.read(&file.path)? else {
-        return Ok(Uninstalled::NotThere);
+        return Ok(Uninstalled::NotInstalled);
     };
     let before = access.read(&backup_path(&file.path))?;
     let uninstalled = in_file(file, uninstall(file, &text, before.as_deref()))?;
@@ -129,8 +129,8 @@ pub fn uninstall_from(
 /// Writes the file atomically: readers see the old file or the new one. A new file is readable only
 /// by its owner, since users write secrets into it; an existing one keeps its permissions.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    let entry =
-        FolderEntry::follow_anywhere(path, MissingFolders::Make)?.ok_or(io::ErrorKind::NotFound)?;
+    let entry = FolderEntry::follow_anywhere(path, MissingFolders::Create)?
+        .ok_or(io::ErrorKind::NotFound)?;
     entry.replace(text, entry.permissions()?)
 }
 
@@ -236,7 +236,7 @@ mod tests {
         assert!(
             !backup.exists()
                 && uninstall_from(&file, &directories(home.path())).unwrap()
-                    == Uninstalled::NotThere
+                    == Uninstalled::NotInstalled
         );
     }
 
@@ -256,7 +256,7 @@ mod tests {
             );
             assert_eq!(
                 uninstall_from(&file, &directories(home.path())).unwrap(),
-                Uninstalled::Nothing
+                Uninstalled::Empty
             );
             assert!(!file.path.exists(), "{client}");
         }
@@ -336,7 +336,7 @@ mod tests {
             );
             let undone = uninstall_from(&file, &directories);
             assert!(
-                undone.is_err() || matches!(undone, Ok(Uninstalled::NotThere)),
+                undone.is_err() || matches!(undone, Ok(Uninstalled::NotInstalled)),
                 "{link}: {undone:?}"
             );
             for kept in [mine, home.path().join("elsewhere/mcp.json")] {

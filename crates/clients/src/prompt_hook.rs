@@ -97,9 +97,9 @@ pub fn clients_with_prompt_hook() -> Vec<&'static str> {
 
 impl PromptHook {
     /// The prompt, from the client's input to the hook.
-    pub fn words(&self, input: &Value) -> Option<String> {
-        let words = input.get(self.prompt)?.as_str()?.trim();
-        (!words.is_empty()).then(|| words.to_owned())
+    pub fn prompt_text(&self, input: &Value) -> Option<String> {
+        let text = input.get(self.prompt)?.as_str()?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
     }
 
     /// The answer with a text for the model, if the client accepts one.
@@ -174,14 +174,14 @@ mod tests {
             assert_eq!(hook.answer(Some("tools")), answer, "{client}");
             assert_eq!(hook.answer(None), silent, "{client}");
             let input = json!({ "cwd": "/shop", "prompt": " list tickets\n" });
-            assert_eq!(hook.words(&input).as_deref(), Some("list tickets"));
+            assert_eq!(hook.prompt_text(&input).as_deref(), Some("list tickets"));
             for without in [
                 json!({}),
                 json!([1]),
                 json!({ "prompt": 7 }),
                 json!({ "prompt": " " }),
             ] {
-                assert_eq!(hook.words(&without), None, "{client}");
+                assert_eq!(hook.prompt_text(&without), None, "{client}");
             }
         }
         let none = Client::Zed.prompt_hook().unwrap_err().to_string();

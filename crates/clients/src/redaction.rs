@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_a_secret_is_masked() {
+    fn likely_secrets_are_masked() {
         for (arguments, expected) in [
             (r#"{"path":"/srv/notes"}"#, r#"{"path":"/srv/notes"}"#),
             (r#"{"password":"a b"}"#, r#"{"password":"•••"}"#),

@@ -187,7 +187,7 @@ const SECRETS: [&str; 16] = [
     "auth",
 ];
 /// The listed words that may also end a longer word, as in `PGPASSWORD`.
-const RUN_TOGETHER: [&str; 6] = [
+const SUFFIXES: [&str; 6] = [
     "apikey",
     "token",
     "secret",
@@ -209,7 +209,7 @@ pub fn names_a_secret(name: &str) -> bool {
 }
 
 fn is_secret_word(word: &str) -> bool {
-    SECRETS.contains(&word) || RUN_TOGETHER.iter().any(|end| word.ends_with(end))
+    SECRETS.contains(&word) || SUFFIXES.iter().any(|end| word.ends_with(end))
 }
 
 /// Splits `X-Api-Key`, `GITHUB_TOKEN` and `tavilyApiKey` into their words.
@@ -230,7 +230,7 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// Prefixes of the keys of well-known services.
-const BEGINNINGS: [&str; 26] = [
+const KEY_PREFIXES: [&str; 26] = [
     "sk-",
     "sk_",
     "pk_",
@@ -265,7 +265,7 @@ fn is_key(text: &str) -> bool {
         return false;
     }
     // Shorter texts with such a prefix are words, such as `sk-learn`.
-    let begins = text.len() >= 16 && BEGINNINGS.iter().any(|begin| text.starts_with(begin));
+    let begins = text.len() >= 16 && KEY_PREFIXES.iter().any(|begin| text.starts_with(begin));
     let mut runs = text.split(|c: char| !c.is_ascii_alphanumeric());
     begins || runs.any(is_random)
 }
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typed_secret_is_recognised_by_its_name_or_its_looks() {
+    fn a_typed_secret_is_recognised_by_its_name_or_its_form() {
         for (name, text, expected) in [
             ("GITHUB_TOKEN", "ghp_abcdefghijklmnopqrstuv", "…"),
             ("DB_PASSWORD", "pw", "…"),

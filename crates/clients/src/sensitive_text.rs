@@ -66,10 +66,10 @@ impl SensitiveText {
     }
 
     /// Returns the text as a template: `${NAME}` and `${NAME:-default}` in it are filled in at
-    /// launch. Each secret is replaced by the return value of `stand_in`.
-    pub fn template(&self, mut stand_in: impl FnMut(HiddenText<'_>) -> String) -> String {
+    /// launch. Each secret is replaced by the return value of `substitute`.
+    pub fn template(&self, mut substitute: impl FnMut(HiddenText<'_>) -> String) -> String {
         let parts = self.parts.iter();
-        parts.map(|part| part.template(&mut stand_in)).collect()
+        parts.map(|part| part.template(&mut substitute)).collect()
     }
 
     /// Returns the text as in the file, including its secrets, in template syntax. Not for display.
@@ -105,12 +105,12 @@ fn begins_with_brace(text: &str) -> bool {
 }
 
 impl TextPart {
-    fn template(&self, stand_in: &mut impl FnMut(HiddenText<'_>) -> String) -> String {
+    fn template(&self, substitute: &mut impl FnMut(HiddenText<'_>) -> String) -> String {
         match self {
             Self::Literal(text) => escape(text),
             Self::Template(text) => text.clone(),
-            Self::Secret(secret) => stand_in(HiddenText::Typed(secret)),
-            Self::Wanted(name) => stand_in(HiddenText::Wanted(name)),
+            Self::Secret(secret) => substitute(HiddenText::Typed(secret)),
+            Self::Wanted(name) => substitute(HiddenText::Wanted(name)),
         }
     }
 

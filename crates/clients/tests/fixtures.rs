@@ -166,10 +166,13 @@ fn a_file_that_was_not_there_is_gone_again() {
             );
             assert_eq!(
                 uninstall(&file, &installed, None).unwrap(),
-                Uninstalled::Nothing,
+                Uninstalled::Empty,
                 "{installed}"
             );
-            assert_eq!(uninstall(&file, "", None).unwrap(), Uninstalled::NotThere);
+            assert_eq!(
+                uninstall(&file, "", None).unwrap(),
+                Uninstalled::NotInstalled
+            );
         }
     }
 }

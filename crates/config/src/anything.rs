@@ -45,7 +45,7 @@ cost_usd = 0.1
 "#;
 
 fn parse_text(text: &str) -> Result<Config, ConfigError> {
-    let around = Environment {
+    let environment = Environment {
         home: Some("/home/ann".into()),
         ..Environment::default()
     };
@@ -53,7 +53,7 @@ fn parse_text(text: &str) -> Result<Config, ConfigError> {
         text,
         Some(Path::new("/etc/kitbag.toml")),
         &Overrides::default(),
-        &around,
+        &environment,
     )
 }
 

@@ -77,7 +77,7 @@ pub enum Problem {
     EmbedderUrl { reason: String },
     #[error("expected a number between 0 and {most}, found {found}")]
     OutOfRange { found: String, most: &'static str },
-    #[error("it has no `url`")]
+    #[error("`url` is not set")]
     NoUrl,
     #[error("a server named `{name}` already exists")]
     NameTaken { name: ServerName },
@@ -261,13 +261,13 @@ impl Fault {
 
     pub(super) fn into_error(self, text: &str, file: Option<&Path>) -> ConfigError {
         let line = line_number(text, self.span.start);
-        let place = ConfigLocation {
+        let location = ConfigLocation {
             file: file.map(Path::to_owned),
             line,
             key: self.key,
         };
         ConfigError::Invalid {
-            location: place,
+            location,
             problem: Box::new(self.problem),
         }
     }

@@ -121,22 +121,22 @@ pub fn parse(
     text: &str,
     file: Option<&Path>,
     overrides: &Overrides,
-    around: &Environment,
+    environment: &Environment,
 ) -> Result<Config, ConfigError> {
     let base_dirs = BaseDirs {
-        data_dir: around.data_dir(overrides)?,
+        data_dir: environment.data_dir(overrides)?,
         base: file
             .and_then(Path::parent)
-            .unwrap_or(&around.cwd)
+            .unwrap_or(&environment.cwd)
             .to_owned(),
-        home: around.home.clone(),
+        home: environment.home.clone(),
     };
     let built = raw::parse_raw(text).and_then(|raw| build::build(raw, &base_dirs));
     let mut config = built.map_err(|fault| fault.into_error(text, file))?;
     config.serve.bind = overrides.bind.unwrap_or(config.serve.bind);
     config.serve.require_key = overrides.require_key.unwrap_or(config.serve.require_key);
     if let Some(store) = &overrides.store {
-        config.store = StoreLocation::parse(store, |path| around.cwd.join(path));
+        config.store = StoreLocation::parse(store, |path| environment.cwd.join(path));
     }
     config.surfaces.default = overrides.surface.unwrap_or(config.surfaces.default);
     config.origin = file.map(Path::to_owned);

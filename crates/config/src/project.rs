@@ -99,11 +99,9 @@ impl Project {
                 let advice = "fix it, then trust it again with `kitbag trust`";
                 vec![inactive_notice(path, reason, advice.to_owned())]
             }
-            Self::Active {
-                path,
-                skipped: left_out,
-                ..
-            } => left_out.iter().map(|it| it.to_notice(path)).collect(),
+            Self::Active { path, skipped, .. } => {
+                skipped.iter().map(|it| it.to_notice(path)).collect()
+            }
         }
     }
 }
@@ -181,7 +179,7 @@ pub(super) fn add_project_servers(config: &mut Config, at: &ConfigSource) {
         return;
     };
     config.project = match apply_project(&path, config, at) {
-        Ok(standing) => standing,
+        Ok(project) => project,
         Err(reason) => Project::Unusable { path, reason },
     };
 }
@@ -200,10 +198,10 @@ fn apply_project(path: &Path, config: &mut Config, at: &ConfigSource) -> Result<
         return Ok(Project::Changed { path });
     }
     let file = ProjectFile::parse(&text, &path, at).map_err(|error| error.to_string())?;
-    let (mut servers, mut left_out) = (BTreeSet::new(), Vec::new());
+    let (mut servers, mut skipped) = (BTreeSet::new(), Vec::new());
     for (spec, enabled) in with_enabled(file) {
         match find_obstacle(&spec, config, &trust) {
-            Some(why) => left_out.push(SkippedServer {
+            Some(why) => skipped.push(SkippedServer {
                 server: spec.name,
                 reason: why,
             }),
@@ -221,7 +219,7 @@ fn apply_project(path: &Path, config: &mut Config, at: &ConfigSource) -> Result<
     Ok(Project::Active {
         path,
         servers,
-        skipped: left_out,
+        skipped,
     })
 }
 
@@ -329,14 +327,14 @@ mod tests {
                 self.0.path().join("project"),
                 Some(self.0.path().join("home")),
             );
-            let around = Environment {
+            let environment = Environment {
                 cwd,
                 home,
                 ..Environment::default()
             };
             ConfigSource {
                 overrides: Overrides::default(),
-                environment: around,
+                environment,
             }
         }
 

@@ -123,7 +123,7 @@ fn a_server_has_either_a_command_or_a_url() {
     check(
         "[servers.a]\nenabled = false",
         "line 1, in `servers.a`: neither `command` nor `url` is set => set a `command` to launch, \
-         or set the `url` of a running server",
+         or the `url` of a running server",
     );
     check(
         "[servers.a]\ncommand = 'x'\nheaders = {}",
@@ -386,14 +386,14 @@ fn the_users_file_is_read_and_flags_override_it() {
         .unwrap();
         path
     };
-    let around = Environment {
+    let environment = Environment {
         cwd: folder.path().join("here"),
         home: Some(folder.path().join("home")),
         ..Environment::default()
     };
     let mut at = ConfigSource {
         overrides: Overrides::default(),
-        environment: around,
+        environment,
     };
 
     let user = folder.path().join("home/.config/kitbag/kitbag.toml");

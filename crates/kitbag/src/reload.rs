@@ -67,26 +67,26 @@ type FileStamp = (PathBuf, Option<(SystemTime, u64)>);
 impl ConfigFollower {
     /// Stamps the files before it reads them, so that no edit between the two is lost.
     pub(crate) fn new(source: ConfigSource) -> Result<Self, ConfigError> {
-        let configured = stamp_files(source.source_files());
+        let config_stamps = stamp_files(source.source_files());
         let running = source.load()?;
         log_project_notices(&running.project);
         let (origin, project) = (running.origin.clone(), running.project.clone());
-        let (clients, written_down) = (running.follow.clone(), Vec::new());
+        let (clients, client_stamps) = (running.follow.clone(), Vec::new());
         let settled = watch::Sender::new(ReadFiles {
-            stamps: configured.clone(),
+            stamps: config_stamps.clone(),
             project: project.clone(),
         });
-        let in_force = running.clone();
+        let effective = running.clone();
         Ok(Self {
             source,
             initial: running,
-            effective: in_force,
+            effective,
             origin,
             project,
             clients,
-            config_stamps: configured,
+            config_stamps,
             settled,
-            client_stamps: written_down,
+            client_stamps,
         })
     }
 
@@ -120,29 +120,26 @@ impl ConfigFollower {
                     "the change is invalid, keeping the previous configuration: {error:#}"
                 );
             }
-            let (looks, project) = (self.config_stamps.clone(), self.project.clone());
-            self.settled.send_replace(ReadFiles {
-                stamps: looks,
-                project,
-            });
+            let (stamps, project) = (self.config_stamps.clone(), self.project.clone());
+            self.settled.send_replace(ReadFiles { stamps, project });
         }
     }
 
     /// Waits until a file has changed and settled.
     async fn wait_for_change(&mut self) -> ChangedFiles {
         loop {
-            let configured = wait_until_settled(
+            let config_stamps = wait_until_settled(
                 || stamp_files(self.source.source_files()),
                 &self.config_stamps,
             )
             .await;
-            if let Some(changed) = configured {
+            if let Some(changed) = config_stamps {
                 self.config_stamps = changed;
                 return ChangedFiles::Configuration;
             }
-            let written_down =
+            let client_stamps =
                 wait_until_settled(|| self.stamp_client_files(), &self.client_stamps).await;
-            if let Some(changed) = written_down {
+            if let Some(changed) = client_stamps {
                 self.client_stamps = changed;
                 return ChangedFiles::Clients;
             }

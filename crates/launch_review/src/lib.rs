@@ -7,7 +7,7 @@
 //!
 //! # Layout
 //! - `mask`: a server with its typed secrets masked
-//! - `words`: texts made readable: quoted, with nothing invisible left
+//! - `words`: quotes texts and makes invisible characters visible
 //! - [`danger`]: the forms that can do more than start a server, and the reasons
 
 pub mod danger;
@@ -134,7 +134,7 @@ impl fmt::Display for Review {
                 entries(f, "Environment:", env.iter().map(|it| pair(it, "=")))?;
             }
             Reach::Remote { headers, .. } => {
-                entry(f, "Reaches:", &line(&self.shown))?;
+                entry(f, "Connects to:", &line(&self.shown))?;
                 entries(f, "Headers:", headers.iter().map(|it| pair(it, ": ")))?;
             }
         }
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_of_it_is_shown_with_where_it_comes_from() {
+    fn a_review_shows_everything_and_its_origin() {
         let reach = launch(
             &["sh", "-c", "touch /tmp/x; $X"],
             &[("A", "b c"), ("T", "${AWS_SECRET}")],
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(
             Review::new("acme", origin, &reach).to_string(),
             "`acme`, from the registry entry com.acme/mcp at https://r\n  \
-             Reaches:     https://h.example/mcp\n  Headers:     X-Key: …"
+             Connects to: https://h.example/mcp\n  Headers:     X-Key: …"
         );
     }
 

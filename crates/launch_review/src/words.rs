@@ -1,28 +1,28 @@
-//! Texts of unknown authors made readable: quoted where a shell would need it, variables
-//! distinguished from letters, and nothing left that does not show.
+//! Makes texts of unknown authors readable: quotes them as a shell would need, distinguishes
+//! variables from plain text, and escapes invisible characters.
 
 use std::fmt::Write as _;
 
 use kitbag_domain::Template;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
-/// A stretch of a template.
+/// A part of a template.
 #[derive(Debug, PartialEq, Eq)]
-enum TemplateStretch<'a> {
-    Letters(&'a str),
+enum TemplatePart<'a> {
+    Text(&'a str),
     /// The inside of `${…}`.
     Variable(&'a str),
 }
 
-/// Returns a template as one word for a command line: letters quoted so that a shell takes them
-/// literally, a variable so that a shell fills it in.
+/// Returns a template as one word for a command line: a shell takes plain text literally and fills
+/// in variables.
 pub fn quote_template(template: &str) -> String {
-    let stretches = stretches(template);
-    if stretches.iter().any(TemplateStretch::is_variable) {
-        let inside: String = stretches.iter().map(TemplateStretch::escape_text).collect();
+    let parts = parse_parts(template);
+    if parts.iter().any(TemplatePart::is_variable) {
+        let inside: String = parts.iter().map(TemplatePart::escape_text).collect();
         return format!("\"{inside}\"");
     }
-    let text = visible(&letters(template));
+    let text = visible(&literal_text(template));
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
@@ -35,48 +35,45 @@ fn is_plain(c: char) -> bool {
 }
 
 /// Returns the text of a template, with its variables unfilled.
-fn letters(template: &str) -> String {
-    let stretches = stretches(template);
-    stretches
-        .iter()
-        .map(TemplateStretch::to_template_text)
-        .collect()
+fn literal_text(template: &str) -> String {
+    let parts = parse_parts(template);
+    parts.iter().map(TemplatePart::to_template_text).collect()
 }
 
 /// Returns the text of a template if no variable with a default is set: a default may hold a text
 /// that would be marked if written plainly.
-pub fn unset(template: &str) -> String {
-    let stretches = stretches(template);
-    stretches.iter().map(TemplateStretch::unset).collect()
+pub fn fill_defaults(template: &str) -> String {
+    let parts = parse_parts(template);
+    parts.iter().map(TemplatePart::fill_defaults).collect()
 }
 
-impl TemplateStretch<'_> {
+impl TemplatePart<'_> {
     fn is_variable(&self) -> bool {
         matches!(self, Self::Variable(_))
     }
 
-    /// Returns the stretch for use between double quotes.
+    /// Returns the part for use between double quotes.
     fn escape_text(&self) -> String {
         match self {
-            Self::Letters(text) => escape_text(&visible(text)),
+            Self::Text(text) => escape_text(&visible(text)),
             Self::Variable(inside) => format!("${{{}}}", visible(inside)),
         }
     }
 
     fn to_template_text(&self) -> String {
         match self {
-            Self::Letters(text) => (*text).to_owned(),
+            Self::Text(text) => (*text).to_owned(),
             Self::Variable(inside) => format!("${{{inside}}}"),
         }
     }
 
-    fn unset(&self) -> String {
+    fn fill_defaults(&self) -> String {
         match self {
             Self::Variable(inside) => match inside.split_once(":-") {
                 Some((_, default)) => default.to_owned(),
                 None => self.to_template_text(),
             },
-            Self::Letters(_) => self.to_template_text(),
+            Self::Text(_) => self.to_template_text(),
         }
     }
 }
@@ -98,7 +95,7 @@ pub fn visible(text: &str) -> String {
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
             c if is_hidden(c) => {
-                write!(shown, "\\u{{{:x}}}", c as u32).expect("a string takes all");
+                write!(shown, "\\u{{{:x}}}", c as u32).expect("writing into a string cannot fail");
             }
             c => shown.push(c),
         }
@@ -111,7 +108,7 @@ pub fn is_hidden(c: char) -> bool {
     use GeneralCategory::{
         Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Unassigned,
     };
-    /// Letters by category that no font draws: fillers, selectors and the empty Braille cell.
+    /// Characters that no font draws, although their category is letter or mark: fillers, selectors and the empty Braille cell.
     const BLANK: [std::ops::RangeInclusive<char>; 8] = [
         '\u{34f}'..='\u{34f}',
         '\u{115f}'..='\u{1160}',
@@ -149,20 +146,20 @@ fn escape_text(text: &str) -> String {
 }
 
 /// Parses a template as at launch. `${:-$}` is a dollar sign that begins no variable.
-fn stretches(template: &str) -> Vec<TemplateStretch<'_>> {
-    let mut stretches = Vec::new();
+fn parse_parts(template: &str) -> Vec<TemplatePart<'_>> {
+    let mut parts = Vec::new();
     let mut rest = template;
     while let Some((before, inside, after)) = first_variable(rest) {
-        stretches.push(TemplateStretch::Letters(before));
-        stretches.push(match inside.strip_prefix(":-") {
-            Some(default) => TemplateStretch::Letters(default),
-            None => TemplateStretch::Variable(inside),
+        parts.push(TemplatePart::Text(before));
+        parts.push(match inside.strip_prefix(":-") {
+            Some(default) => TemplatePart::Text(default),
+            None => TemplatePart::Variable(inside),
         });
         rest = after;
     }
-    stretches.push(TemplateStretch::Letters(rest));
-    stretches.retain(|stretch| *stretch != TemplateStretch::Letters(""));
-    stretches
+    parts.push(TemplatePart::Text(rest));
+    parts.retain(|part| *part != TemplatePart::Text(""));
+    parts
 }
 
 /// Splits a text at its first `${…}`: the text before, the inside, the text after.
@@ -177,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_quoted_so_that_a_shell_would_take_it_for_the_same() {
+    fn a_shell_reads_the_quoted_word_unchanged() {
         for (template, expected) in [
             ("--rm", "--rm"),
             ("", "''"),

@@ -27,7 +27,7 @@ pub enum RunKind {
 pub enum ChoiceError {
     #[error("the entry has neither a package nor a remote address")]
     Nothing,
-    #[error("the entry has no way to run it as `{wanted}`")]
+    #[error("the entry cannot be run as `{wanted}`")]
     NotOffered {
         wanted: RunKind,
         offered: Vec<RunKind>,
@@ -58,7 +58,7 @@ pub fn choose(
             Err(error) => useless = useless.or(Some(error)),
         }
     }
-    // A way whose program is installed comes before a better one without.
+    // A plan whose program is installed comes before a better one whose program is not.
     let best = usable
         .into_iter()
         .min_by_key(|plan| (!plan.program().is_none_or(&on_path), plan.kind));

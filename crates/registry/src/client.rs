@@ -27,13 +27,13 @@ const MAX_PAGES: usize = 3;
 /// The user waits for the answer at the terminal.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// About a hundred times the size of a usual page.
-const MAX_ANSWER: usize = 16 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 /// The most characters of the registry's message in an error.
-const MAX_MESSAGE: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 200;
 /// The most names that an error suggests.
 const MAX_SUGGESTIONS: usize = 3;
 /// Encodes all characters but these in a path segment.
-const STEP: &AsciiSet = &NON_ALPHANUMERIC
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
@@ -210,7 +210,7 @@ impl Registry {
     }
 
     async fn read_body(&self, response: reqwest::Response) -> Result<Vec<u8>, RegistryError> {
-        let body = kitbag_fetch::read_body(response, MAX_ANSWER).await;
+        let body = kitbag_fetch::read_body(response, MAX_RESPONSE_BYTES).await;
         body.map_err(|error| match error {
             BodyError::Lost(error) => self.unreachable_error(error),
             too_large => self.unreadable_error(&too_large),
@@ -233,8 +233,8 @@ impl Registry {
 }
 
 fn entry_path(name: &EntryName, version: Option<&str>) -> String {
-    let name = utf8_percent_encode(name.as_str(), STEP);
-    let version = utf8_percent_encode(version.unwrap_or("latest"), STEP);
+    let name = utf8_percent_encode(name.as_str(), SEGMENT);
+    let version = utf8_percent_encode(version.unwrap_or("latest"), SEGMENT);
     format!("{name}/versions/{version}")
 }
 
@@ -243,7 +243,10 @@ fn find_message(body: &[u8]) -> String {
     let parsed: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let mut keys = ["detail", "error", "message", "title"].iter();
     match keys.find_map(|key| parsed.get(key)?.as_str()) {
-        Some(said) => format!(": {}", said.chars().take(MAX_MESSAGE).collect::<String>()),
+        Some(message) => format!(
+            ": {}",
+            message.chars().take(MAX_MESSAGE_CHARS).collect::<String>()
+        ),
         None => String::new(),
     }
 }

@@ -104,7 +104,7 @@ impl CommandWord {
 
     fn fill(&self, filling: GapFilling<'_>, env: &[(String, String)]) -> Vec<String> {
         match self {
-            Self::Fixed(text) => vec![(filling.literally)(text)],
+            Self::Fixed(text) => vec![(filling.escape)(text)],
             Self::Argument { flag, text } => fill_argument(flag.as_deref(), text, filling),
             Self::Switch {
                 flag,
@@ -114,7 +114,7 @@ impl CommandWord {
                 .into_iter()
                 .collect(),
             Self::PassVariable { variable } if env.iter().any(|(name, _)| name == variable) => {
-                vec!["-e".to_owned(), (filling.literally)(variable)]
+                vec!["-e".to_owned(), (filling.escape)(variable)]
             }
             Self::PassVariable { .. } => Vec::new(),
         }
@@ -123,7 +123,7 @@ impl CommandWord {
 
 /// Repeats the flag before each value.
 fn fill_argument(flag: Option<&str>, text: &GapText, filling: GapFilling<'_>) -> Vec<String> {
-    let flag = flag.map(filling.literally);
+    let flag = flag.map(filling.escape);
     let values = text.fill(filling).into_iter();
     values
         .flat_map(|value| flag.clone().into_iter().chain([value]))
@@ -136,7 +136,7 @@ fn fill_switch(
     on_by_default: bool,
     filling: GapFilling<'_>,
 ) -> Option<String> {
-    let flag = (filling.literally)(flag);
+    let flag = (filling.escape)(flag);
     match text.fill_once(filling)?.as_str() {
         "true" => Some(flag),
         "false" if !on_by_default => None,

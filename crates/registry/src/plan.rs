@@ -60,10 +60,10 @@ impl RunPlan {
     pub(crate) fn for_package(package: &Package, kind: RunKind) -> Result<Self, PlanError> {
         let mut inputs = PlanInputs::default();
         let line = CommandLine::for_package(package, kind, &mut inputs)?;
-        let spoken = &package.transport.kind;
-        if spoken != "stdio" {
+        let transport = &package.transport.kind;
+        if transport != "stdio" {
             return Err(PlanError::NotStdio {
-                found: spoken.clone(),
+                found: transport.clone(),
             });
         }
         Ok(Self {
@@ -113,11 +113,11 @@ impl RunPlan {
     }
 
     /// Fills the gaps, or returns the required gaps that are still open. The author's text is
-    /// escaped with `literally`, so that it contains no variables.
+    /// escaped with `escape`, so that it contains no variables.
     pub fn fill(
         &self,
         answers: &PlanAnswers,
-        literally: impl Fn(&str) -> String,
+        escape: impl Fn(&str) -> String,
     ) -> Result<FilledPlan, Vec<&PlanInput>> {
         let mut missing: Vec<_> = self.inputs.iter().collect();
         missing.retain(|input| input.required && input.default.is_none() && !answers.has(input));
@@ -127,7 +127,7 @@ impl RunPlan {
         let filling = GapFilling {
             inputs: &self.inputs,
             answers,
-            literally: &literally,
+            escape: &escape,
         };
         Ok(self.reach.fill(filling))
     }

@@ -31,7 +31,7 @@ pub(crate) struct GapFilling<'a> {
     pub(crate) inputs: &'a [PlanInput],
     pub(crate) answers: &'a PlanAnswers,
     /// Escapes the author's text so that it contains no variables.
-    pub(crate) literally: &'a dyn Fn(&str) -> String,
+    pub(crate) escape: &'a dyn Fn(&str) -> String,
 }
 
 impl GapText {
@@ -108,7 +108,7 @@ impl GapText {
 impl GapTextPart {
     fn fill(&self, filling: GapFilling<'_>) -> Option<String> {
         match self {
-            Self::Fixed(text) => Some((filling.literally)(text)),
+            Self::Fixed(text) => Some((filling.escape)(text)),
             Self::Gap(name) => filling.values_of(name).into_iter().next(),
         }
     }
@@ -144,7 +144,7 @@ impl GapFilling<'_> {
         }
         let input = self.inputs.iter().find(|input| input.name == name);
         let default = input.and_then(|input| input.default.as_deref());
-        default.map(self.literally).into_iter().collect()
+        default.map(self.escape).into_iter().collect()
     }
 }
 
@@ -209,11 +209,11 @@ mod tests {
                 .expect("a gap of that name");
             given.add(input, (*answer).to_owned()).unwrap();
         }
-        let literally = |text: &str| text.replace('$', "[dollar]");
+        let escape = |text: &str| text.replace('$', "[dollar]");
         let filled = text.fill(GapFilling {
             inputs: &inputs.0,
             answers: &given,
-            literally: &literally,
+            escape: &escape,
         });
         assert_eq!(filled.first().map(String::as_str), expected);
     }

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_variable_becomes_ours() {
+    fn every_variable_syntax_is_translated() {
         use Client::*;
         check(
             ClaudeCode,
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spelling_of_any_client_reaches_a_secret_of_ours() {
+    fn no_client_syntax_reaches_a_stored_secret() {
         let files = |path: &Path| path.ends_with("empty").then(String::new);
         let sly = ClientPrompt {
             default: Some("x}${secret:a".to_owned()),

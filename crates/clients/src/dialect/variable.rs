@@ -21,14 +21,14 @@ pub(crate) fn variable(
     needed: &mut Vec<NeededVariable>,
 ) -> TextPart {
     if is_reserved(name) || name.contains(['{', '}', '$']) || name.is_empty() {
-        return TextPart::Literal(spell_variable(name, default));
+        return TextPart::Literal(format_variable(name, default));
     }
     match default {
         Some(default) if default.contains(['{', '}']) => TextPart::Literal(default.to_owned()),
-        Some(_) => TextPart::Template(spell_variable(name, default)),
+        Some(_) => TextPart::Template(format_variable(name, default)),
         None => {
             add_needed(name.to_owned(), source, needed);
-            TextPart::Template(spell_variable(name, None))
+            TextPart::Template(format_variable(name, None))
         }
     }
 }
@@ -78,7 +78,7 @@ fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn spell_variable(name: &str, default: Option<&str>) -> String {
+fn format_variable(name: &str, default: Option<&str>) -> String {
     match default {
         Some(default) => format!("${{{name}:-{default}}}"),
         None => format!("${{{name}}}"),

@@ -21,7 +21,7 @@ impl<'a> EditedFile<'a> {
         let (_, text) = without_mark(text);
         let format = FileFormat::from_path(&file.path);
         let root = parse(format, text)?;
-        let keys = section_keys(file.client, &root).unwrap_or_else(|| usual_keys(file));
+        let keys = section_keys(file.client, &root).unwrap_or_else(|| default_keys(file));
         Ok(Self {
             client: file.client,
             format,
@@ -140,7 +140,7 @@ fn section_keys(client: Client, root: &Node) -> Option<Vec<String>> {
 }
 
 /// The keys for servers in a file that has none yet.
-fn usual_keys(file: &ClientFile) -> Vec<String> {
+fn default_keys(file: &ClientFile) -> Vec<String> {
     let keys: &[&str] = match file.client {
         Client::VsCode if file.path.ends_with("settings.json") => &["mcp", "servers"],
         Client::VsCode if file.path.ends_with("mcp-config.json") => &["mcpServers"],

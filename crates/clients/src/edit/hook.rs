@@ -17,8 +17,8 @@ pub(crate) fn install_hook(
     command: &str,
 ) -> Result<String, FileEditError> {
     match uninstall_hook(hook, text, None)? {
-        Uninstalled::NotThere => add(hook, text, command),
-        Uninstalled::Nothing => add(hook, "", command),
+        Uninstalled::NotInstalled => add(hook, text, command),
+        Uninstalled::Empty => add(hook, "", command),
         Uninstalled::Restored(text) | Uninstalled::Removed(text) => add(hook, &text, command),
     }
 }
@@ -30,13 +30,13 @@ pub(crate) fn uninstall_hook(
     before: Option<&str>,
 ) -> Result<Uninstalled, FileEditError> {
     let Some(found) = FoundHook::in_text(hook, text)? else {
-        return Ok(Uninstalled::NotThere);
+        return Ok(Uninstalled::NotInstalled);
     };
     // If adding it again gives this exact text, nothing else has changed since.
     let again = add(hook, before.unwrap_or_default(), &found.command);
     match (again, before) {
         (Ok(again), Some(before)) if again == text => Ok(Uninstalled::Restored(before.to_owned())),
-        (Ok(again), None) if again == text => Ok(Uninstalled::Nothing),
+        (Ok(again), None) if again == text => Ok(Uninstalled::Empty),
         _ => remove(hook, text, found.index).map(Uninstalled::Removed),
     }
 }
@@ -192,13 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_reads_as_its_client_wants_it_and_goes_as_a_whole() {
+    fn a_new_file_has_the_clients_format_and_is_deleted_on_removal() {
         let cursor = Client::Cursor.prompt_hook().unwrap();
         let text = install_hook(cursor, "", "kitbag hook cursor").unwrap();
         let expected = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"beforeSubmitPrompt\": [{\"command\": \"kitbag hook cursor\"}]\n  }\n}\n";
         assert_eq!(text, expected);
         let gone = uninstall_hook(cursor, &text, None).unwrap();
-        assert_eq!(gone, Uninstalled::Nothing);
+        assert_eq!(gone, Uninstalled::Empty);
     }
 
     #[test]

@@ -169,11 +169,11 @@ impl<'a> JsonDocument<'a> {
                 indent: &indent,
                 step: Some(&step),
             };
-            let value = spell_value(below, value, inside);
+            let value = format_nested(below, value, inside);
             let entry = format!("\n{indent}{}: {value}", Value::from(name));
             self.append_line(&end, &entry, outer)
         } else {
-            let value = spell_value(below, value, Indentation::ONE_LINE);
+            let value = format_nested(below, value, Indentation::ONE_LINE);
             let space = if end.is_first { "" } else { " " };
             let entry = format!("{space}{}: {value}", Value::from(name));
             self.append_in_line(&end, &entry)
@@ -234,7 +234,7 @@ impl<'a> JsonDocument<'a> {
         let own = self.entry_indent(object);
         let step = own.and_then(|own| own.strip_prefix(outer));
         let step = step.filter(|step| !step.is_empty());
-        let step = step.unwrap_or_else(|| self.usual_step());
+        let step = step.unwrap_or_else(|| self.smallest_indent());
         let inner = own.map_or_else(|| format!("{outer}{step}"), str::to_owned);
         (inner, step.to_owned())
     }
@@ -248,7 +248,7 @@ impl<'a> JsonDocument<'a> {
     }
 
     /// The smallest indentation in the file.
-    fn usual_step(&self) -> &str {
+    fn smallest_indent(&self) -> &str {
         let lines = self.text.lines();
         let indents = lines.map(|line| &line[..line.len() - line.trim_start().len()]);
         indents
@@ -353,26 +353,26 @@ fn commas(text: &str) -> Vec<Range<usize>> {
     commas.map(|comma| comma.start()..comma.end()).collect()
 }
 
-fn spell_value(below: &[&str], value: JsonText<'_>, indentation: Indentation<'_>) -> String {
+fn format_nested(below: &[&str], value: JsonText<'_>, indentation: Indentation<'_>) -> String {
     match (below.split_first(), value) {
         (Some((name, rest)), _) => object([*name].into_iter(), indentation, |_, inner| {
-            spell_value(rest, value, inner)
+            format_nested(rest, value, inner)
         }),
         (None, JsonText::Theirs(text)) => text.to_owned(),
-        (None, JsonText::Ours(value)) => spelt_value(value, indentation),
+        (None, JsonText::Ours(value)) => format_value(value, indentation),
     }
 }
 
-fn spelt_value(value: &Value, indentation: Indentation<'_>) -> String {
+fn format_value(value: &Value, indentation: Indentation<'_>) -> String {
     match value {
         Value::Object(entries) => object(
             entries.keys().map(String::as_str),
             indentation,
-            |name, inner| spelt_value(&entries[name], inner),
+            |name, inner| format_value(&entries[name], inner),
         ),
         Value::Array(items) => {
             let items = items.iter();
-            let items = items.map(|item| spelt_value(item, Indentation::ONE_LINE));
+            let items = items.map(|item| format_value(item, Indentation::ONE_LINE));
             format!("[{}]", items.collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),

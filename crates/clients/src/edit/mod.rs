@@ -37,10 +37,10 @@ pub enum FileEditError {
 /// A file without Kitbag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Uninstalled {
-    /// Kitbag was not there.
-    NotThere,
-    /// The file held nothing before Kitbag was added.
-    Nothing,
+    /// Kitbag was not in the file.
+    NotInstalled,
+    /// The file was empty before Kitbag was added.
+    Empty,
     /// The exact text before Kitbag was added.
     Restored(String),
     /// The file has changed since Kitbag was added, so only Kitbag's entries were removed.
@@ -57,11 +57,11 @@ pub fn install(
 ) -> Result<String, FileEditError> {
     let value = entry.value(file.client)?;
     match uninstall(file, text, None)? {
-        Uninstalled::Nothing => add(file, "", &value, behind),
+        Uninstalled::Empty => add(file, "", &value, behind),
         Uninstalled::Removed(text) | Uninstalled::Restored(text) => {
             add(file, &text, &value, behind)
         }
-        Uninstalled::NotThere => add(file, text, &value, behind),
+        Uninstalled::NotInstalled => add(file, text, &value, behind),
     }
 }
 
@@ -73,7 +73,7 @@ pub fn uninstall(
 ) -> Result<Uninstalled, FileEditError> {
     let edited = EditedFile::parse(file, text)?;
     let Some(value) = edited.server(NAME).map(Node::value) else {
-        return Ok(Uninstalled::NotThere);
+        return Ok(Uninstalled::NotInstalled);
     };
     let behind = before.map_or(Ok(Vec::new()), |before| {
         switched_off_servers(file, text, before)
@@ -82,7 +82,7 @@ pub fn uninstall(
     let again = add(file, before.unwrap_or_default(), &value, &behind);
     match (again, before) {
         (Ok(again), Some(before)) if again == text => Ok(Uninstalled::Restored(before.to_owned())),
-        (Ok(again), None) if again == text => Ok(Uninstalled::Nothing),
+        (Ok(again), None) if again == text => Ok(Uninstalled::Empty),
         _ => remove(file, text, &behind).map(Uninstalled::Removed),
     }
 }

@@ -145,10 +145,10 @@ const HEADER: &str = "name: kitbag\nversion: 0.0.1\nschema: v1\n";
 /// without quotes.
 fn settings(server: &Value) -> impl Iterator<Item = String> {
     let entries = server.as_object().into_iter().flatten();
-    entries.map(|(key, value)| format!("{key}: {}", spell_value(value)))
+    entries.map(|(key, value)| format!("{key}: {}", format_scalar(value)))
 }
 
-fn spell_value(value: &Value) -> String {
+fn format_scalar(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
         other => other.to_string(),

@@ -8,7 +8,7 @@ use crate::client::{ClientFile, Scope};
 use crate::directories::ClientDirectories;
 
 /// Claude Code stores much more than servers in its file, yet needs only a tenth of this.
-const LARGEST: u64 = 256 * 1024 * 1024;
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Reads the text of a file. Reading a pipe or a device would never end, and a file larger than any
 /// settings would only fill the memory.
@@ -17,7 +17,7 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
     if !found.is_file() && !found.is_dir() {
         return Err(io::Error::other("it is not a file"));
     }
-    if found.len() > LARGEST {
+    if found.len() > MAX_BYTES {
         return Err(io::Error::other("it is too large for a settings file"));
     }
     fs::read_to_string(path)

@@ -61,7 +61,7 @@ mod tests {
     use crate::{Client, ClientDirectories, OperatingSystem, find};
 
     #[test]
-    fn a_server_that_was_refused_is_switched_off() {
+    fn a_rejected_server_is_disabled() {
         let folder = tempfile::tempdir().unwrap();
         let (home, project) = (folder.path().join("home"), folder.path().join("project"));
         let write = |path: std::path::PathBuf, value: serde_json::Value| {

@@ -66,7 +66,7 @@ pub(crate) fn build(
     taken: impl Fn(&ServerName) -> bool,
     base_dirs: &BaseDirs,
 ) -> Result<Option<Agents>, Fault> {
-    let name: ServerName = NAME.parse().expect("a constant that is a name");
+    let name: ServerName = NAME.parse().expect("a valid name");
     let enabled = raw.enabled.as_ref().map(|it| *it.get_ref());
     if enabled == Some(false) {
         return Ok(None);

@@ -32,19 +32,20 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "arguments",
             default: Fallback::Value(|| text_value(ArgumentRecording::None.as_str())),
-            meaning: "How to record call arguments and search queries. `\"none\"`: not at all. \
-                      `\"hash\"`: a hash under the key of this store, which tells like arguments from others. \
-                      `\"redacted\"`: the beginning of the text, without values that look like secrets; what else is \
-                      private in it can be read by every reader of the audit.",
+            meaning: "How to record call arguments and search queries. `\"none\"`: not at all. `\"hash\"`: as a hash \
+                      with a key of this store, which shows whether two calls have the same arguments. \
+                      `\"redacted\"`: the beginning of the text, without values that look like secrets; other private \
+                      data in it is visible to everyone who reads the audit.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "required",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` rejects a call that cannot be recorded. A call then goes out only when its row is on the \
-                      disk, so that a gateway that is killed loses no row; calls that wait at the same time share one sync. A row says `unfinished` until the call \
-                      has ended, and permanently if the gateway dies in between.",
+            meaning: "`true` rejects a call that cannot be recorded. A call is then sent only once its row is on \
+                      disk, so that a gateway that is killed loses no row; calls that wait at the same time share one \
+                      sync. A row says `unfinished` until the call has ended, and permanently if the gateway is \
+                      killed in between.",
             ..KeyRow::PLAIN
         },
     ],

@@ -101,7 +101,7 @@ const TABLE: KeyTable = KeyTable {
             name: "timeout",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(Code::default().timeout)),
-            meaning: "The longest time a program may take, including calls. Time spent waiting for the user's answer \
+            meaning: "The longest time a program may run, including calls. Time spent waiting for the user's answer \
                       does not count.",
             ..KeyRow::PLAIN
         },

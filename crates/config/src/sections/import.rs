@@ -20,13 +20,13 @@ const TABLE: KeyTable = KeyTable {
         name: "follow",
         value: ValueType::Texts,
         default: Fallback::Value(|| texts_value(&[])),
-        meaning: "Clients, such as `\"cursor\"`, whose files a running gateway follows: a server that is added there \
-                  is imported as `kitbag import` would, and served. Only what a file did not have when it was last \
-                  looked at counts as added (remembered in `imported.json` in the data directory), so what you \
-                  remove or change here stays so. What would do more than start a server, such as `sh -c`, is \
-                  imported switched off, and the log says why. Nothing is removed here when it is removed there. \
-                  Files that lie in a project are not followed, since they came along with it: those are for `kitbag \
-                  import`, which asks.",
+        meaning: "Clients, such as `\"cursor\"`, whose files a running gateway follows: servers added there are \
+                      imported as by `kitbag import`. Only servers that are new since the last import count as added \
+                      (recorded in `imported.json` in the data directory), so servers that you removed or changed \
+                      here stay that way. A server that could do more than start a program, such as `sh -c`, is \
+                      imported disabled, and the log says why. A server removed there is not removed here. Files in a \
+                      project are not followed, since their author is unknown; use `kitbag import` for them, which \
+                      asks for confirmation.",
         ..KeyRow::PLAIN
     }],
 };

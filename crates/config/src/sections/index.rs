@@ -54,8 +54,8 @@ const EMBEDDER: KeyTable = KeyTable {
             name: "directory",
             only_with: Some("directory"),
             meaning: "A BERT model as published, with `config.json`, `model.safetensors` and `tokenizer.json` or \
-                      `vocab.txt`. `1_Pooling/config.json` says whether tokens are averaged or the first one is \
-                      taken.",
+                      `vocab.txt`. `1_Pooling/config.json` says whether token vectors are averaged or the first one \
+                      is used.",
             ..KeyRow::PLAIN
         },
         KeyRow {

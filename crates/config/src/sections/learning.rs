@@ -30,8 +30,8 @@ const TABLE: KeyTable = KeyTable {
             name: "keep_words",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` stores queries with their vectors, for `kitbag learned` to show and for a later embedder, \
-                      which recomputes the vectors.",
+            meaning: "`true` stores queries with their vectors, so that `kitbag learned` can show them and a new \
+                      embedder can recompute the vectors.",
             ..KeyRow::PLAIN
         },
         KeyRow {

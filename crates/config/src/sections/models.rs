@@ -26,15 +26,15 @@ const TABLE: KeyTable = KeyTable {
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
             meaning: "`true` forwards requests under `/anthropic/` and `/openai/` to the vendors; see \
-                      [models.md](models.md). It is off unless you say so, because every caller of the gateway can \
-                      then reach the vendors through it.",
+                      [models.md](models.md). It is off by default, because every caller of the gateway can then \
+                      reach the vendors through it.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "foreign_tools",
             default: Fallback::Value(|| text_value(ForeignTools::Keep.as_str())),
             meaning: "`\"keep\"` leaves every tool that is not Kitbag's in a request. `\"trim\"` keeps at most 20 of \
-                      them: the ones that were used, named, or share most words with the user's messages.",
+                      them: tools that were used or named, or that share most words with the user's messages.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -180,11 +180,15 @@ pub(crate) fn build(raw: RawModels) -> Result<Models, Fault> {
     })
 }
 
-fn build_vendor(raw: RawModelVendor, section: &str, usual: &str) -> Result<ModelVendor, Fault> {
+fn build_vendor(
+    raw: RawModelVendor,
+    section: &str,
+    default_url: &str,
+) -> Result<ModelVendor, Fault> {
     let url = match &raw.url {
         Some(text) => parse_vendor_url(text.get_ref())
             .ok_or_else(|| Section::new(section).fault_at("url", text, Problem::VendorUrl))?,
-        None => Url::parse(usual).expect("the usual address is one"),
+        None => Url::parse(default_url).expect("a valid URL"),
     };
     Ok(ModelVendor {
         url,

@@ -156,11 +156,11 @@ mod tests {
     use crate::{Config, ConfigError, Environment, Overrides, parse};
 
     fn config(text: &str) -> Result<Config, ConfigError> {
-        let around = Environment {
+        let environment = Environment {
             home: Some("/home/ann".into()),
             ..Environment::default()
         };
-        parse(text, None, &Overrides::default(), &around)
+        parse(text, None, &Overrides::default(), &environment)
     }
 
     fn settings(keys: &str) -> Settings {

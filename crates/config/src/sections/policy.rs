@@ -62,7 +62,8 @@ const RULES: KeyTable = KeyTable {
             name: "code_writes",
             default: Fallback::Unset("`\"ask\"`"),
             meaning: "What a program may do with tools that write. Tools that only read are always allowed. \
-                      `\"allow\"` lets it call them, `\"ask\"` asks the user before each call if the client can, `\"deny\"` denies them.",
+                      `\"allow\"` lets it call them, `\"ask\"` asks the user before each call if the client supports \
+                      it, `\"deny\"` denies them.",
             ..KeyRow::PLAIN
         },
     ],

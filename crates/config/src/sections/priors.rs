@@ -25,7 +25,7 @@ const TABLE: KeyTable = KeyTable {
             name: "schedule",
             default: Fallback::Value(|| text_value(NIGHTLY)),
             meaning: "When to compute success rates, latencies and costs of tools from the audit: minute, hour, day, \
-                      month and weekday as in a crontab, in the machine's time zone, or in one that follows \
+                      month and weekday as in a crontab, in the machine's time zone, or in a zone named after them \
                       (`\"0 3 * * * Europe/Berlin\"`). `\"never\"` leaves it to `kitbag learned priors run`.",
             ..KeyRow::PLAIN
         },
@@ -34,7 +34,7 @@ const TABLE: KeyTable = KeyTable {
             value: ValueType::Number,
             default: Fallback::Unset("tokens are free"),
             meaning: "The price in US dollars of a million tokens read by a model. It is used to estimate the cost of \
-                      a tool without a declared `cost_usd` from the size of its results.",
+                      a tool without `cost_usd` from the size of its results.",
             ..KeyRow::PLAIN
         },
     ],

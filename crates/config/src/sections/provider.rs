@@ -233,11 +233,11 @@ mod tests {
     use crate::{Config, ConfigError, Environment, Overrides, parse};
 
     fn config(text: &str) -> Result<Config, ConfigError> {
-        let around = Environment {
+        let environment = Environment {
             home: Some("/home/ann".into()),
             ..Environment::default()
         };
-        parse(text, None, &Overrides::default(), &around)
+        parse(text, None, &Overrides::default(), &environment)
     }
 
     fn provider(keys: &str) -> ProviderConfig {
@@ -346,7 +346,7 @@ mod tests {
         );
         check(
             "[providers.a]",
-            "line 1, in `providers.a`: it has no `url` => write it like \"https://api.example/v1\"",
+            "line 1, in `providers.a`: `url` is not set => write it like \"https://api.example/v1\"",
         );
     }
 

@@ -46,5 +46,5 @@ pub fn parse_registry_url(text: &str) -> Result<Url, Problem> {
 }
 
 fn official_url() -> Url {
-    Url::parse(Registry::OFFICIAL).expect("a constant that is an address")
+    Url::parse(Registry::OFFICIAL).expect("a valid URL")
 }

@@ -109,7 +109,8 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "description",
             default: Fallback::Unset("the server's own text, or the names of its tools"),
-            meaning: "What the server is for, in a few words. Models read it where they [search](surfaces.md#what-the-search-says-of-your-servers).",
+            meaning: "What the server is for, in a few words. Models read it when they \
+                      [search](surfaces.md#what-the-search-says-of-your-servers).",
             ..KeyRow::PLAIN
         },
         KeyRow {

@@ -72,8 +72,8 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "write_class",
             default: Fallback::Unset("from the definition"),
-            meaning: "The effect of a call: `\"read\"`, `\"write\"` or `\"destructive\"`. Programs call freely what \
-                      only reads.",
+            meaning: "The effect of a call: `\"read\"`, `\"write\"` or `\"destructive\"`. Programs may call tools \
+                      that only read without asking.",
             ..KeyRow::PLAIN
         },
         KeyRow {

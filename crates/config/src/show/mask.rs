@@ -69,15 +69,15 @@ fn split_variables(text: &str) -> Vec<(&str, Option<&str>)> {
 
 fn mask_words(words: &[Value]) -> Vec<Value> {
     let mut before: Option<&str> = None;
-    let mut veiled = Vec::with_capacity(words.len());
+    let mut masked = Vec::with_capacity(words.len());
     for word in words {
         let Some(text) = word.as_str() else { continue };
-        veiled.push(Value::String(
+        masked.push(Value::String(
             secrets_in_argument(before, text).template(mask_hidden),
         ));
         before = Some(text);
     }
-    veiled
+    masked
 }
 
 fn mask_hidden(hidden: HiddenText<'_>) -> String {
@@ -88,13 +88,13 @@ fn mask_hidden(hidden: HiddenText<'_>) -> String {
 /// Keeps variables and the authentication scheme before a secret, and masks everything else.
 fn mask_text(text: &str) -> String {
     let pieces = split_variables(text).into_iter();
-    let veiled = pieces.flat_map(|(plain, inside)| {
+    let masked = pieces.flat_map(|(plain, inside)| {
         [
             mask_literal(plain),
             inside.map(mask_default).unwrap_or_default(),
         ]
     });
-    veiled.collect()
+    masked.collect()
 }
 
 /// Returns the reference to a variable, with its default masked.

@@ -1,4 +1,4 @@
-//! Compares the list_shown_entries configuration with the known keys and with the values the program uses.
+//! Compares the shown configuration with the known keys and with the values that the program uses.
 
 use std::collections::BTreeSet;
 
@@ -57,12 +57,12 @@ program = "/opt/chromium"
 "#;
 
 fn config(text: &str) -> Result<Config, ConfigError> {
-    let around = Environment {
+    let environment = Environment {
         cwd: "/work".into(),
         home: Some("/home/ann".into()),
         ..Default::default()
     };
-    parse(text, None, &Overrides::default(), &around)
+    parse(text, None, &Overrides::default(), &environment)
 }
 
 fn list_shown_entries(text: &str, given: &[Override]) -> Vec<Entry> {

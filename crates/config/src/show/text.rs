@@ -80,9 +80,9 @@ fn describe_variable(variable: &Variable) -> String {
 
 /// A comment that does not fit after its value is written above it.
 fn render_line(assignment: &str, comment: &str, column: usize) -> String {
-    let behind = format!("{assignment:column$}  # {comment}\n");
-    if behind.trim_end().chars().count() <= WIDTH {
-        behind
+    let line = format!("{assignment:column$}  # {comment}\n");
+    if line.trim_end().chars().count() <= WIDTH {
+        line
     } else {
         format!("# {comment}\n{assignment}\n")
     }

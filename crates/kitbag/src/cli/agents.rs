@@ -164,14 +164,14 @@ fn report_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow
             })
             .collect(),
     };
-    invocation.output.show(&report, for_people)?;
+    invocation.output.show(&report, format_ages)?;
     let mut sources = report.sources.iter();
     Ok(to_exit_code(
         sources.all(|source| source.age != Age::TooOld),
     ))
 }
 
-fn for_people(report: &AgeReport) -> String {
+fn format_ages(report: &AgeReport) -> String {
     let mut text = format_table(
         ["AGENT", "VERIFIED", "DAYS", "SOURCES", "STATE"],
         report.sources.iter().map(cells),

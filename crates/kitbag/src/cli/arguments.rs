@@ -70,9 +70,13 @@ pub fn parse_texts(
         .collect();
     let mut seen = Vec::new();
     for word in words {
-        let Word { key, insists, text } = split_word(word)?;
+        let Word {
+            key,
+            requires_json,
+            text,
+        } = split_word(word)?;
         let key = key.replace(r"\.", ".");
-        let text = if insists {
+        let text = if requires_json {
             to_text(parse_json(&key, text)?)
         } else {
             text.to_owned()
@@ -101,8 +105,12 @@ pub fn parse_object(text: &str) -> Result<Map<String, Value>, ArgumentError> {
 }
 
 fn parse_word(word: &str) -> Result<(String, Value), ArgumentError> {
-    let Word { key, insists, text } = split_word(word)?;
-    let value = if insists {
+    let Word {
+        key,
+        requires_json,
+        text,
+    } = split_word(word)?;
+    let value = if requires_json {
         parse_json(key, text)?
     } else {
         infer_value(text)
@@ -113,7 +121,7 @@ fn parse_word(word: &str) -> Result<(String, Value), ArgumentError> {
 struct Word<'a> {
     key: &'a str,
     /// True for `:=`: the value must be JSON.
-    insists: bool,
+    requires_json: bool,
     text: &'a str,
 }
 
@@ -122,7 +130,7 @@ fn split_word(word: &str) -> Result<Word<'_>, ArgumentError> {
         let key = left.strip_suffix(':').unwrap_or(left);
         Word {
             key,
-            insists: key != left,
+            requires_json: key != left,
             text,
         }
     });

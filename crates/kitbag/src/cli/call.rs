@@ -51,7 +51,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let called = call_tool(&mut gateway, &arguments.name, given, &config, output).await;
     gateway.close().await;
     let result = called?;
-    invocation.output.show(&result, for_people)?;
+    invocation.output.show(&result, format_result)?;
     let failed = result.get("isError").and_then(Value::as_bool);
     Ok(to_exit_code(failed != Some(true)))
 }
@@ -100,7 +100,7 @@ fn describe_progress(step: &CallProgress) -> String {
 
 /// Returns the text of the result. A block that is not text is described. Structured content is
 /// printed only if there are no blocks.
-pub(super) fn for_people(result: &Value) -> String {
+pub(super) fn format_result(result: &Value) -> String {
     let blocks = result
         .get("content")
         .and_then(Value::as_array)
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn text_is_printed_and_other_blocks_are_described() {
-        let check = |result: Value, expected: &str| assert_eq!(for_people(&result), expected);
+        let check = |result: Value, expected: &str| assert_eq!(format_result(&result), expected);
         check(
             json!({ "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }),
             "a\nb",

@@ -1,4 +1,4 @@
-//! Confirmation before commands from other people's files run for the first time.
+//! Asks for confirmation before commands from other people's files run for the first time.
 
 use anyhow::anyhow;
 

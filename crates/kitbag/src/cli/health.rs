@@ -81,11 +81,8 @@ async fn check_health(url: &str) -> anyhow::Result<()> {
 }
 
 /// Requests a URL on this machine, without a proxy.
-pub(super) async fn fetch(url: &str, patience: Duration) -> reqwest::Result<Response> {
-    let client = kitbag_fetch::client()
-        .timeout(patience)
-        .no_proxy()
-        .build()?;
+pub(super) async fn fetch(url: &str, timeout: Duration) -> reqwest::Result<Response> {
+    let client = kitbag_fetch::client().timeout(timeout).no_proxy().build()?;
     client.get(url).send().await
 }
 

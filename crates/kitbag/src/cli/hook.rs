@@ -82,16 +82,16 @@ fn parse_hook(name: &str) -> anyhow::Result<&'static PromptHook> {
 
 /// Returns the text for the model, if a tool clearly fits.
 async fn find_context(hook: &PromptHook, invocation: Invocation) -> anyhow::Result<Option<String>> {
-    let Some(words) = hook.words(&read_input()?) else {
+    let Some(text) = hook.prompt_text(&read_input()?) else {
         bail!("the client sent no prompt");
     };
     // The running gateway reports an invalid configuration.
     let config = invocation.source.load().ok();
     let gateway = GatewayConnection::find(&invocation.source, config.as_ref(), Want::Ask).await;
     let mut gateway = gateway.context("no gateway is running for this configuration")?;
-    let prompt = words.chars().take(MAX_PROMPT_CHARS).collect();
-    let heard = gateway.ask(SuggestTools { prompt }, |_| {}).await?;
-    Ok(format_tools(&heard))
+    let prompt = text.chars().take(MAX_PROMPT_CHARS).collect();
+    let suggested = gateway.ask(SuggestTools { prompt }, |_| {}).await?;
+    Ok(format_tools(&suggested))
 }
 
 /// Reads one JSON value; the client may keep stdin open.
@@ -102,11 +102,11 @@ fn read_input() -> anyhow::Result<Value> {
     value.context("the client sent invalid JSON")
 }
 
-fn format_tools(heard: &PromptTools) -> Option<String> {
-    if !heard.is_clear || heard.tools.is_empty() {
+fn format_tools(suggested: &PromptTools) -> Option<String> {
+    if !suggested.is_clear || suggested.tools.is_empty() {
         return None;
     }
-    let tools = heard.tools.iter();
+    let tools = suggested.tools.iter();
     let lines = tools.map(|tool| format!("\n- {}", ShortText::truncate(&tool.line).as_str()));
     Some(format!("{PREFACE}{}", lines.collect::<String>()))
 }

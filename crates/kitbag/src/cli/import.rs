@@ -96,7 +96,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let again = arguments.dry_run.then(|| arguments.real_command());
     invocation
         .output
-        .show(&report, |report| for_people(report, again.as_deref()))?;
+        .show(&report, |report| format_import(report, again.as_deref()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -169,7 +169,7 @@ impl Arguments {
     }
 }
 
-fn for_people(report: &ImportReport, rehearsed: Option<&str>) -> String {
+fn format_import(report: &ImportReport, rehearsed: Option<&str>) -> String {
     let mut text = format_table(
         ["NAME", "ACTION", "RUNS", "FROM"],
         report.servers.iter().map(cells),

@@ -41,7 +41,7 @@ Examples:
 
 A client sends its key as `Authorization: Bearer KEY`. The key determines the
 tenant, and the tenant's rules in the configuration determine what the client
-may use. An operator key reads the figures of every tenant and calls nothing.";
+may use. An operator key reads the figures of all tenants and calls no tools.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -68,7 +68,7 @@ Examples:
         #[arg(add = ArgValueCandidates::new(keys))]
         id: String,
         /// How long the old key keeps working.
-        #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = moment::parse_length)]
+        #[arg(long, default_value = "1h", value_name = "DURATION", value_parser = moment::parse_duration)]
         grace: Duration,
         /// Expiry of the new key [default: the lifetime of the old key].
         #[arg(long, value_name = "DURATION|DATE", value_parser = moment::parse_end)]
@@ -88,8 +88,8 @@ struct CreateArguments {
     /// Tenant of the key [default: local]; its rules are under [tenants.NAME].
     #[arg(long)]
     tenant: Option<Tenant>,
-    /// `user` calls tools for its tenant; `operator` reads every tenant's figures, calls nothing and
-    /// has no tenant.
+    /// `user` calls tools for its tenant; `operator` has no tenant, reads the figures of all tenants
+    /// and calls no tools.
     #[arg(long, default_value = Role::User.as_str(), value_parser = role_parser())]
     role: Role,
     /// Label to recognise the key by.
@@ -131,7 +131,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let store = open_store(&config, "cannot open the keys").await?;
     match arguments.verb {
         Verb::Create(wanted) => {
-            let spec = wanted.spec()?;
+            let spec = wanted.into_spec()?;
             create_key(&store, &spec, invocation).await?;
             warn_of_unknown_tenant(&config, &spec, invocation);
         }
@@ -146,7 +146,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 impl CreateArguments {
-    fn spec(self) -> anyhow::Result<KeySpec> {
+    fn into_spec(self) -> anyhow::Result<KeySpec> {
         let Self {
             tenant,
             role,

@@ -10,7 +10,7 @@
 //! - `open_store`: opens the store for verbs that need no gateway
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: a spinner during long work
-//! - [`ask`]: prompts at the terminal; `confirm`: confirmation before foreign commands run
+//! - [`ask`]: prompts at the terminal; `confirm`: confirmation before other people's commands run
 //! - `overrides`: flags and variables that override the configuration file
 //! - [`failure`]: error output: what failed, why, what to try
 //! - [`logging`]: destination and format of log lines; `journal`: the log file of a gateway
@@ -379,8 +379,8 @@ fn default_level(verb: Option<&Verb>) -> LevelFilter {
 }
 
 /// Returns the exit code of a verb that has printed its result.
-fn to_exit_code(is_well: bool) -> ExitCode {
-    if is_well {
+fn to_exit_code(succeeded: bool) -> ExitCode {
+    if succeeded {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -18,7 +18,7 @@ pub(super) enum MomentError {
     #[error("the time is out of range")]
     TooFar,
     #[error("expected a duration such as `30m`, `1h` or `2d`")]
-    NotALength,
+    NotADuration,
 }
 
 /// Parses an end: a duration from now, a date (start of day, UTC), or a timestamp.
@@ -27,12 +27,12 @@ pub(super) fn parse_end(text: &str) -> Result<Timestamp, MomentError> {
 }
 
 /// Parses a duration; a day has 24 hours.
-pub(super) fn parse_length(text: &str) -> Result<Duration, MomentError> {
-    let span: Span = text.parse().map_err(|_| MomentError::NotALength)?;
+pub(super) fn parse_duration(text: &str) -> Result<Duration, MomentError> {
+    let span: Span = text.parse().map_err(|_| MomentError::NotADuration)?;
     let length = span
         .to_duration(SpanRelativeTo::days_are_24_hours())
-        .map_err(|_| MomentError::NotALength)?;
-    Duration::try_from(length).map_err(|_| MomentError::NotALength)
+        .map_err(|_| MomentError::NotADuration)?;
+    Duration::try_from(length).map_err(|_| MomentError::NotADuration)
 }
 
 /// Formats the distance from now: `in 3 days`, `2 hours ago`.
@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn a_duration_may_be_zero_but_not_negative() {
-        assert_eq!(parse_length("1h").unwrap(), Duration::from_secs(3_600));
-        assert_eq!(parse_length("2d").unwrap(), Duration::from_secs(172_800));
-        assert_eq!(parse_length("0s").unwrap(), Duration::ZERO);
+        assert_eq!(parse_duration("1h").unwrap(), Duration::from_secs(3_600));
+        assert_eq!(parse_duration("2d").unwrap(), Duration::from_secs(172_800));
+        assert_eq!(parse_duration("0s").unwrap(), Duration::ZERO);
         for wrong in ["-1h", "1 month", "tomorrow", ""] {
-            assert!(parse_length(wrong).is_err(), "{wrong}");
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     invocation.output.show(&next, |next| {
         format!(
             "{ABOUT}\n\n{}\n\nEverything else: kitbag --help",
-            next.for_people()
+            next.to_text()
         )
     })?;
     Ok(ExitCode::SUCCESS)
@@ -57,7 +57,7 @@ pub(super) fn has_no_servers(config: &Config) -> bool {
 pub(super) fn first_steps(invocation: &Invocation) -> String {
     ExistingClients::find(invocation)
         .without_servers()
-        .for_people()
+        .to_text()
 }
 
 /// Servers configured in the clients on this machine.
@@ -157,7 +157,7 @@ fn count_distinct(found: Vec<ClientConfig>) -> usize {
 }
 
 impl NextSteps {
-    fn for_people(&self) -> String {
+    fn to_text(&self) -> String {
         let width = self
             .next
             .iter()
@@ -197,10 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn a_person_who_has_servers_elsewhere_takes_them_over_first() {
+    fn the_first_step_is_to_import_servers_of_other_clients() {
         let output = clients(12, &[Client::VsCode, Client::Cursor])
             .without_servers()
-            .for_people();
+            .to_text();
         assert_eq!(
             output,
             "No servers configured yet. What to do next:\n  \
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_is_a_command_there_is_and_fits_a_line() {
+    fn every_step_is_a_valid_command_and_fits_a_line() {
         for clients in [
             clients(0, &[]),
             clients(1, &[Client::ClaudeDesktop]),
@@ -220,7 +220,7 @@ mod tests {
             let steps = clients.without_servers();
             assert!(
                 steps
-                    .for_people()
+                    .to_text()
                     .lines()
                     .all(|line| line.chars().count() <= 80),
                 "{steps:?}"

@@ -26,16 +26,16 @@ pub enum Color {
 }
 
 impl Output {
-    /// Prints a result as JSON, or formatted by `people`.
+    /// Prints a result as JSON, or as text.
     pub fn show<T: Serialize>(
         self,
         result: &T,
-        people: impl FnOnce(&T) -> String,
+        to_text: impl FnOnce(&T) -> String,
     ) -> anyhow::Result<()> {
         let text = if self.json {
             serde_json::to_string_pretty(result)?
         } else {
-            people(result)
+            to_text(result)
         };
         self.print(&text)
     }
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_wrote_cannot_steer_the_terminal() {
+    fn text_from_a_server_cannot_control_the_terminal() {
         assert_eq!(strip_controls("a\u{1b}[31mred\u{1b}[0m\u{7}\tb"), "ared b");
         assert_eq!(
             strip_controls("invoice\u{202e}fdp.exe \u{200b}\u{e0041}ok\r\n"),

@@ -27,10 +27,10 @@ impl Output {
         if self.json {
             return ProgressDisplay(None);
         }
-        let (texts, coming) = channel();
+        let (texts, updates) = channel();
         let first = strip_controls(text);
         // Work may block the runtime's threads for seconds, so the writer has its own thread.
-        let writer = std::thread::spawn(move || run_writer(first, &coming));
+        let writer = std::thread::spawn(move || run_writer(first, &updates));
         ProgressDisplay(Some(ProgressLine { texts, writer }))
     }
 
@@ -72,26 +72,26 @@ pub fn lock_stderr() -> StderrLock<'static> {
 /// Width of the progress line at the cursor.
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
-fn run_writer(text: String, coming: &Receiver<String>) {
+fn run_writer(text: String, updates: &Receiver<String>) {
     // Nothing can be done if stderr is closed.
     let _unheard = if io::stderr().is_terminal() {
-        draw_line(text, coming)
+        draw_line(text, updates)
     } else {
-        print_lines(text, coming)
+        print_lines(text, updates)
     };
 }
 
 /// Redraws one line.
-fn draw_line(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
+fn draw_line(mut text: String, updates: &Receiver<String>) -> io::Result<()> {
     let started = Instant::now();
-    let mut wait = BEFORE_THE_LINE;
+    let mut wait = DRAW_DELAY;
     loop {
-        match next_event(coming, wait) {
+        match next_event(updates, wait) {
             ProgressEvent::Over => return clear_line(&mut io::stderr().lock()),
             ProgressEvent::Text(newer) => text = newer,
             ProgressEvent::None => {}
         }
-        if started.elapsed() >= BEFORE_THE_LINE {
+        if started.elapsed() >= DRAW_DELAY {
             let width =
                 terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
             let line = format_frame(&text, started.elapsed(), usize::from(width));
@@ -101,22 +101,22 @@ fn draw_line(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
             write!(stderr, "{line}")?;
             stderr.flush()?;
         }
-        wait = FRAME;
+        wait = FRAME_INTERVAL;
     }
 }
 
 /// Prints a line after a second, then the latest text every ten seconds.
-fn print_lines(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
-    let mut due = Some(Instant::now() + BEFORE_LINES);
+fn print_lines(mut text: String, updates: &Receiver<String>) -> io::Result<()> {
+    let mut due = Some(Instant::now() + PRINT_DELAY);
     loop {
-        let wait = due.map_or(BETWEEN_LINES, |due| {
+        let wait = due.map_or(PRINT_INTERVAL, |due| {
             due.saturating_duration_since(Instant::now())
         });
-        match next_event(coming, wait) {
+        match next_event(updates, wait) {
             ProgressEvent::Over => return Ok(()),
             ProgressEvent::Text(newer) if newer != text => {
                 text = newer;
-                due = due.or(Some(Instant::now() + BETWEEN_LINES));
+                due = due.or(Some(Instant::now() + PRINT_INTERVAL));
             }
             ProgressEvent::Text(_) | ProgressEvent::None => {}
         }
@@ -134,18 +134,18 @@ enum ProgressEvent {
 }
 
 /// Waits for a new text and returns the latest.
-fn next_event(coming: &Receiver<String>, wait: Duration) -> ProgressEvent {
-    match coming.recv_timeout(wait) {
-        Ok(text) => ProgressEvent::Text(coming.try_iter().last().unwrap_or(text)),
+fn next_event(updates: &Receiver<String>, wait: Duration) -> ProgressEvent {
+    match updates.recv_timeout(wait) {
+        Ok(text) => ProgressEvent::Text(updates.try_iter().last().unwrap_or(text)),
         Err(RecvTimeoutError::Timeout) => ProgressEvent::None,
         Err(RecvTimeoutError::Disconnected) => ProgressEvent::Over,
     }
 }
 
 fn format_frame(text: &str, since: Duration, width: usize) -> String {
-    const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-    let turn = (since.as_millis() / FRAME.as_millis()) as usize % WHEEL.len();
-    let line = format!("{} {text} ({} s)", WHEEL[turn], since.as_secs());
+    const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+    let turn = (since.as_millis() / FRAME_INTERVAL.as_millis()) as usize % SPINNER.len();
+    let line = format!("{} {text} ({} s)", SPINNER[turn], since.as_secs());
     // Some terminals wrap at the last column, and a wrapped line could not be cleared.
     line.replace('\n', " ")
         .chars()
@@ -161,10 +161,10 @@ fn clear_line(out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-const BEFORE_THE_LINE: Duration = Duration::from_millis(400);
-const FRAME: Duration = Duration::from_millis(100);
-const BEFORE_LINES: Duration = Duration::from_secs(1);
-const BETWEEN_LINES: Duration = Duration::from_secs(10);
+const DRAW_DELAY: Duration = Duration::from_millis(400);
+const FRAME_INTERVAL: Duration = Duration::from_millis(100);
+const PRINT_DELAY: Duration = Duration::from_secs(1);
+const PRINT_INTERVAL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {

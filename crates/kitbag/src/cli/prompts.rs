@@ -115,7 +115,7 @@ async fn get_prompt(wanted: GetArguments, invocation: &Invocation) -> anyhow::Re
         CommandGateway::join_or_open(wanted.join, &invocation.config()?, invocation).await?;
     let fetched = fetch_prompt(&mut gateway, &wanted.name, given, invocation.output).await;
     gateway.close().await;
-    invocation.output.show(&fetched?, for_people)
+    invocation.output.show(&fetched?, format_prompt)
 }
 
 /// Servers that were never listed are listed only if no other server has the prompt.
@@ -141,7 +141,7 @@ async fn fetch_prompt(
 
 /// Prints each message under its role. The text is indented so that no line of it looks like
 /// another message.
-fn for_people(result: &Value) -> String {
+fn format_prompt(result: &Value) -> String {
     let messages = result
         .get("messages")
         .and_then(Value::as_array)
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn text_cannot_imitate_another_message() {
-        let check = |result: Value, expected: &str| assert_eq!(for_people(&result), expected);
+        let check = |result: Value, expected: &str| assert_eq!(format_prompt(&result), expected);
         check(
             json!({
                 "description": "Two\nmessages",

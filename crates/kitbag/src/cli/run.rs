@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::arguments::read_text;
-use super::call::for_people;
+use super::call::format_result;
 use super::gateway::{CommandGateway, JoinChoice};
 use super::{Invocation, to_exit_code};
 use crate::local::requests::CallAlwaysOnTool;
@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let ran = run_program(&mut gateway, given, invocation).await;
     gateway.close().await;
     let result = ran?;
-    invocation.output.show(&result, for_people)?;
+    invocation.output.show(&result, format_result)?;
     let failed = result.get("isError").and_then(Value::as_bool);
     Ok(to_exit_code(failed != Some(true)))
 }

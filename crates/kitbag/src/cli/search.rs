@@ -21,7 +21,7 @@ use kitbag_gateway::admin::search::{FoundPriors, FoundTool, SearchResult};
 pub struct Arguments {
     /// What you want to do, in your own words.
     #[arg(required = true)]
-    intent: Vec<String>,
+    query: Vec<String>,
     /// Maximum number of tools, at most 20.
     #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     top: u16,
@@ -59,10 +59,10 @@ Examples:
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut gateway =
         CommandGateway::join_or_open(arguments.join, &invocation.config()?, invocation).await?;
-    let (intent, explain) = (arguments.intent.join(" "), arguments.explain);
+    let (query, explain) = (arguments.query.join(" "), arguments.explain);
     let searched = search_tools(
         &mut gateway,
-        intent,
+        query,
         arguments.into_options(),
         invocation.output,
     )
@@ -113,16 +113,13 @@ fn print_result(searched: &SearchResult, explain: bool, output: Output) -> anyho
 
 async fn search_tools(
     gateway: &mut CommandGateway,
-    intent: String,
+    query: String,
     options: Options,
     output: Output,
 ) -> anyhow::Result<SearchResult> {
     gateway.fetch_listings(None, output).await?;
     let shown = output.progress("Indexing tools");
-    let request = SearchTools {
-        query: intent,
-        options,
-    };
+    let request = SearchTools { query, options };
     let searched = gateway.ask_with_progress(request, |step| {
         let (done, total) = (step.progress, step.total.unwrap_or_default());
         shown.update(&format_progress(done as usize, total as usize));

@@ -126,7 +126,7 @@ fn print_banner(banner: &Banner, config: &Config, invocation: &Invocation) {
     });
     let shown = invocation.output.show(&result, |_| {
         let next = has_no_servers(config).then(|| first_steps(invocation));
-        for_people(banner, config, &snippet, next.as_deref())
+        format_banner(banner, config, &snippet, next.as_deref())
     });
     if let Err(error) = shown {
         // The launching program may have closed stdout; serve anyway.
@@ -134,7 +134,7 @@ fn print_banner(banner: &Banner, config: &Config, invocation: &Invocation) {
     }
 }
 
-fn for_people(
+fn format_banner(
     banner: &Banner,
     config: &Config,
     snippet: &serde_json::Value,

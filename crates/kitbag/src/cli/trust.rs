@@ -22,7 +22,7 @@ use kitbag_launch_review::{Review, ReviewSource};
 /// Trust the servers in a project's kitbag.toml.
 ///
 /// Nothing in a project's file runs before you trust it. It can add servers while Kitbag is used in
-/// that folder, and nothing else: no rules, no addresses, and only those of your secrets and
+/// that folder, and nothing else: no rules and no addresses. Its servers get only the secrets and
 /// variables that you grant. You see the commands it would run before you confirm. When the file
 /// changes, it is inactive until you trust it again.
 #[derive(Debug, Args)]
@@ -112,12 +112,12 @@ async fn trust_project(
     };
     confirm(&review_servers(&file, &path), question, invocation.output)?;
     let servers = file.servers.iter();
-    let in_force = servers.filter(|spec| is_satisfied(spec, &trust)).count();
+    let active = servers.filter(|spec| is_satisfied(spec, &trust)).count();
     trust_file(invocation)?.add(trust)?;
     record_change(Action::ProjectTrusted, &path, invocation).await?;
-    let report = json!({ "path": path, "servers": in_force, "not_granted": refused });
+    let report = json!({ "path": path, "servers": active, "not_granted": refused });
     invocation.output.show(&report, |_| {
-        let servers = pluralize(in_force, "server");
+        let servers = pluralize(active, "server");
         format!("Trusted {}: {servers} active in its folder", path.display())
     })?;
     for variable in &refused {

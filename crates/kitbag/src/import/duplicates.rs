@@ -65,14 +65,14 @@ fn is_duplicate(
     theirs: &FoundServer,
     secrets: &BTreeMap<String, String>,
 ) -> bool {
-    let agree =
+    let same_name =
         ours.name.as_str() == wish.as_str() || ours.name.as_str().starts_with(&format!("{wish}-"));
     let Some(pairs) = pair_values(ours, theirs) else {
         return false;
     };
     pairs.iter().all(|(our, their)| {
         fill_secrets(our, secrets) == reveal_typed(their)
-            || (agree && is_same_but_for_secrets(our, their))
+            || (same_name && is_same_but_for_secrets(our, their))
     })
 }
 
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_ours_already_if_it_does_the_same() {
+    fn an_equivalent_server_is_a_duplicate() {
         let ours = "[servers.a]\ncommand = 'x'\nargs = ['-y', '${V}']\nenv = { TOKEN = '${secret:a.T}', U = 'u' }";
         let with = |name: &str, token: &str, arg: &str| {
             format!(

@@ -41,9 +41,9 @@ pub(crate) struct ImportPlan {
     store: StoreAddress,
     secret_key: KeyLocation,
     data_dir: PathBuf,
-    memory: ImportHistory,
+    history: ImportHistory,
     snapshots: Vec<SectionSnapshot>,
-    marked: FlaggedServers,
+    flagged: FlaggedServers,
 }
 
 /// How to import servers flagged as dangerous.
@@ -105,16 +105,16 @@ impl ImportPlan {
     async fn new(
         mut found: Vec<ClientConfig>,
         at: &ConfigSource,
-        marked: FlaggedServers,
+        flagged: FlaggedServers,
     ) -> anyhow::Result<Self> {
         let path = at.editable_file()?;
         let text = edit::read_file(&path)?;
         let config = at
             .parse(&text, &path)
             .context("the configuration cannot be used")?;
-        let keeping = StagedSecrets::load(&config).await?;
-        let memory = ImportHistory::open(&config.data_dir);
-        let looks = found
+        let secrets = StagedSecrets::load(&config).await?;
+        let history = ImportHistory::open(&config.data_dir);
+        let snapshots = found
             .iter()
             .filter(|it| it.scope != Scope::Project)
             .filter_map(SectionSnapshot::new)
@@ -123,16 +123,16 @@ impl ImportPlan {
             .iter_mut()
             .flat_map(|it| it.problems.drain(..))
             .collect();
-        if marked == FlaggedServers::Disabled {
+        if flagged == FlaggedServers::Disabled {
             for found in &mut found {
-                memory.retain_new(&path, found);
+                history.retain_new(&path, found);
             }
         }
         let ours = ConfiguredServers {
             config: &config,
             path: &path,
-            secrets: keeping.stored_values(),
-            history: &memory,
+            secrets: secrets.stored_values(),
+            history: &history,
         };
         let merged = merge(found, ours.taken_names(), |wish, server| {
             ours.find_duplicate(wish, server)
@@ -144,13 +144,13 @@ impl ImportPlan {
             text,
             follow: config.follow.clone(),
             edits: false,
-            secrets: keeping,
+            secrets,
             store: store_address(&config)?,
             secret_key: config.secret_key,
             data_dir: config.data_dir.clone(),
-            memory,
-            snapshots: looks,
-            marked,
+            history,
+            snapshots,
+            flagged,
         };
         for server in merged {
             plan.plan_server(server, &config, at);
@@ -205,12 +205,12 @@ impl ImportPlan {
             return;
         }
         let rows = &self.rows;
-        self.memory
+        self.history
             .record(&self.config, &self.snapshots, |section, name| {
                 find_configured_name(rows, section, name)
             });
         // The servers are imported even if the history cannot be saved.
-        if let Err(error) = self.memory.save(&self.data_dir) {
+        if let Err(error) = self.history.save(&self.data_dir) {
             tracing::warn!(%error, "cannot save the import history");
         }
     }
@@ -227,7 +227,7 @@ impl ImportPlan {
             review_source(&from, at),
             &reveal_values(&server.launch),
         );
-        let awaits_review = self.marked == FlaggedServers::Disabled && !review.dangers.is_empty();
+        let awaits_review = self.flagged == FlaggedServers::Disabled && !review.dangers.is_empty();
         let mut row = ImportRow {
             target: review.line(),
             sets: review.sets(),
@@ -272,11 +272,11 @@ impl ImportPlan {
         server: &FoundServer,
         at: &ConfigSource,
     ) -> anyhow::Result<String> {
-        let keeping = &mut self.secrets;
+        let secrets = &mut self.secrets;
         let reach = build_reach(&server.launch, |value, what| {
             value.template(|hidden| match hidden {
-                HiddenText::Typed(secret) => keeping.stage(&row.name, what, secret),
-                HiddenText::Wanted(id) => keeping.reserve_name(row.source_file(), &row.name, id),
+                HiddenText::Typed(secret) => secrets.stage(&row.name, what, secret),
+                HiddenText::Wanted(id) => secrets.reserve_name(row.source_file(), &row.name, id),
             })
         });
         let text = edit::add_server(

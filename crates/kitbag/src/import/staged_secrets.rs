@@ -176,7 +176,7 @@ fn is_named_for(name: &str, what: &str) -> bool {
 
 impl std::fmt::Debug for StagedSecrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeping")
+        f.debug_struct("StagedSecrets")
             .field("names", &self.names)
             .finish_non_exhaustive()
     }
@@ -187,49 +187,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_kept_once_and_two_never_share_a_name() {
-        let mut keeping = StagedSecrets::default();
+    fn a_secret_is_staged_once_and_two_never_share_a_name() {
+        let mut secrets = StagedSecrets::default();
         let (git, lab): (ServerName, ServerName) = ("git".parse().unwrap(), "lab".parse().unwrap());
-        assert_eq!(keeping.stage(&git, "X-Token", "a"), "${secret:git.X-Token}");
-        let mark = keeping.checkpoint();
+        assert_eq!(secrets.stage(&git, "X-Token", "a"), "${secret:git.X-Token}");
+        let mark = secrets.checkpoint();
         assert_eq!(
-            keeping.stage(&git, "X-Token", "b"),
+            secrets.stage(&git, "X-Token", "b"),
             "${secret:git.X-Token-2}"
         );
-        assert_eq!(keeping.staged_since(mark), ["git.X-Token-2"]);
-        keeping.roll_back(mark);
+        assert_eq!(secrets.staged_since(mark), ["git.X-Token-2"]);
+        secrets.roll_back(mark);
         assert_eq!(
-            keeping.stage(&git, "argument", "a"),
+            secrets.stage(&git, "argument", "a"),
             "${secret:git.X-Token}"
         );
-        assert_eq!(keeping.stage(&lab, "X-Token", "a"), "${secret:git.X-Token}");
-        assert_eq!(keeping.stage(&lab, "a/b", "c"), "${secret:lab.a_b}");
-        assert!(keeping.contains("lab.a_b") && keeping.staged.len() == 2);
-        assert!(keeping.stage(&lab, &"x".repeat(90), "d").len() < 80);
+        assert_eq!(secrets.stage(&lab, "X-Token", "a"), "${secret:git.X-Token}");
+        assert_eq!(secrets.stage(&lab, "a/b", "c"), "${secret:lab.a_b}");
+        assert!(secrets.contains("lab.a_b") && secrets.staged.len() == 2);
+        assert!(secrets.stage(&lab, &"x".repeat(90), "d").len() < 80);
     }
 
     #[test]
-    fn a_secret_that_a_file_only_names_gets_a_name_that_no_other_has() {
-        let mut keeping = StagedSecrets::default();
-        keeping.names.insert("git.token".to_owned());
+    fn a_secret_that_a_file_only_names_gets_a_new_name() {
+        let mut secrets = StagedSecrets::default();
+        secrets.names.insert("git.token".to_owned());
         let git: ServerName = "git".parse().unwrap();
         let (one, other) = (Path::new("/a"), Path::new("/b"));
         assert_eq!(
-            keeping.reserve_name(one, &git, "token"),
+            secrets.reserve_name(one, &git, "token"),
             "${secret:git.token-2}"
         );
         assert_eq!(
-            keeping.reserve_name(one, &git, "token"),
+            secrets.reserve_name(one, &git, "token"),
             "${secret:git.token-2}"
         );
         assert_eq!(
-            keeping.reserve_name(other, &git, "token"),
+            secrets.reserve_name(other, &git, "token"),
             "${secret:git.token-3}"
         );
         assert_eq!(
-            keeping.stage(&git, "token", "typed"),
+            secrets.stage(&git, "token", "typed"),
             "${secret:git.token-4}"
         );
-        assert!(!keeping.contains("git.token-2") && keeping.reserved_name(one, "token").is_some());
+        assert!(!secrets.contains("git.token-2") && secrets.reserved_name(one, "token").is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! Ways out of a container: the parts of the machine that a container gets.
+//! Ways out of a container: access to the machine that a container gets.
 
 use super::{Danger, program_name};
 
@@ -15,7 +15,7 @@ const PROGRAMS: [&str; 7] = [
 /// The sockets that control a container engine.
 const SOCKETS: [&str; 3] = ["docker.sock", "podman.sock", "containerd.sock"];
 
-/// Returns the options and mounts of a docker or podman container that let it out.
+/// Returns the options and mounts that let a docker or podman container escape.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let mut names = words.iter().map(|word| program_name(word));
     let Some(at) = names.position(|name| PROGRAMS.contains(&name.as_str())) else {
@@ -24,7 +24,7 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let rest = &words[at + 1..];
     let following = rest.iter().skip(1).map(Some).chain([None]);
     let flags = rest.iter().zip(following);
-    let flags = flags.filter_map(|(word, next)| flag(word, next));
+    let flags = flags.filter_map(|(word, next)| flag_danger(word, next));
     let sockets = rest.iter().filter(|word| names_socket(word));
     let sockets = sockets.map(|word| Danger::new(word, SOCKET));
     flags.chain(sockets).collect()
@@ -34,9 +34,9 @@ fn names_socket(word: &str) -> bool {
     SOCKETS.iter().any(|socket| word.contains(socket))
 }
 
-fn flag(word: &str, next: Option<&String>) -> Option<Danger> {
+fn flag_danger(word: &str, next: Option<&String>) -> Option<Danger> {
     let (flag, value) = split_option(word, next)?;
-    let reason = reason(flag, &value.to_lowercase())?;
+    let reason = flag_reason(flag, &value.to_lowercase())?;
     Some(match flag {
         "--privileged" => Danger::new(flag, reason),
         _ => Danger::new(&format!("{flag} {value}"), reason),
@@ -45,21 +45,21 @@ fn flag(word: &str, next: Option<&String>) -> Option<Danger> {
 
 /// Returns an option and its value, in either notation.
 fn split_option<'a>(word: &'a str, next: Option<&'a String>) -> Option<(&'a str, &'a str)> {
-    let behind = next.map(String::as_str).unwrap_or_default();
+    let next_word = next.map(String::as_str).unwrap_or_default();
     if word.starts_with("--") {
-        return Some(word.split_once('=').unwrap_or((word, behind)));
+        return Some(word.split_once('=').unwrap_or((word, next_word)));
     }
     let letters = word.strip_prefix('-')?;
     // Letters of switches may precede the one that takes a value.
     let at = letters.find(|c: char| !"itdPq".contains(c))?;
     let end = 1 + at + letters[at..].chars().next()?.len_utf8();
     Some(match word.split_at(end) {
-        (flag, "") => (flag, behind),
+        (flag, "") => (flag, next_word),
         (flag, attached) => (flag, attached.trim_start_matches('=')),
     })
 }
 
-fn reason(flag: &str, value: &str) -> Option<&'static str> {
+fn flag_reason(flag: &str, value: &str) -> Option<&'static str> {
     Some(match flag.trim_start_matches('-') {
         "privileged" if value != "false" => "the container gets full access to the machine",
         "volume" if is_host_path(value) => MOUNT,

@@ -10,7 +10,7 @@ struct Interpreter {
     /// Long options, with any number of dashes.
     long: &'static [&'static str],
     /// Options that take no value, so the next word is not their value.
-    alone: &'static [&'static str],
+    switches: &'static [&'static str],
     reason: &'static str,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn dangers(name: &str, rest: &[String]) -> impl Iterator<Item = Dange
 
 impl Interpreter {
     fn find_danger(&self, name: &str, rest: &[String]) -> Option<Danger> {
-        let own = own_words(rest, self.alone).iter();
+        let own = own_words(rest, self.switches).iter();
         let mut flags = own.filter_map(|word| option(word)).map(|(flag, _)| flag);
         let flag = flags.find(|flag| self.accepts_flag(flag))?;
         Some(Danger::new(&format!("{name} {flag}"), self.reason))
@@ -42,8 +42,8 @@ impl Interpreter {
 /// True if the flag is a known option, or a prefix of one: some programs accept prefixes.
 fn is_long(known: &str, flag: &str) -> bool {
     /// The minimum length of a prefix.
-    const AT_LEAST: usize = 5;
-    known == flag || (flag.len() >= AT_LEAST && known.starts_with(flag))
+    const MIN_PREFIX: usize = 5;
+    known == flag || (flag.len() >= MIN_PREFIX && known.starts_with(flag))
 }
 
 /// Returns the letters after a single dash.
@@ -56,14 +56,14 @@ fn letters(flag: &str) -> &str {
 
 /// Returns the words that a program may take as its own: everything before the first word that is
 /// neither an option nor a possible value of one.
-pub(super) fn own_words<'a>(rest: &'a [String], alone: &[&str]) -> &'a [String] {
+pub(super) fn own_words<'a>(rest: &'a [String], switches: &[&str]) -> &'a [String] {
     let mut may_be_value = false;
     for (at, word) in rest.iter().enumerate() {
         match option(word) {
             _ if word == "--" => return &rest[..at],
             // A module is the program; the words after it belong to the module.
             Some(("-m", None)) => return &rest[..at],
-            Some((flag, value)) => may_be_value = value.is_none() && !alone.contains(&flag),
+            Some((flag, value)) => may_be_value = value.is_none() && !switches.contains(&flag),
             None if word.starts_with('+') => may_be_value = true,
             None if may_be_value || SUBVERBS.contains(&word.as_str()) => may_be_value = false,
             None => return &rest[..at],
@@ -88,7 +88,7 @@ const INTERPRETERS: &[Interpreter] = &[
             "--rcfile",
             "--init-file",
         ],
-        alone: &[
+        switches: &[
             "-l",
             "-i",
             "-e",
@@ -104,7 +104,7 @@ const INTERPRETERS: &[Interpreter] = &[
         names: &["npx", "npm", "pnpm", "pnpx", "yarn"],
         short: "c",
         long: &["--call", "--shell-mode"],
-        alone: &[
+        switches: &[
             "-y",
             "--yes",
             "-q",
@@ -133,14 +133,14 @@ const INTERPRETERS: &[Interpreter] = &[
             "--inspect-brk",
             "--env-file",
         ],
-        alone: &["--no-warnings", "--enable-source-maps"],
+        switches: &["--no-warnings", "--enable-source-maps"],
         reason: "runs or loads the next word",
     },
     Interpreter {
         names: &["python", "pythonw", "pypy", "ipython", "py", "jython"],
         short: "c",
         long: &[],
-        alone: &[
+        switches: &[
             "-u", "-s", "-S", "-E", "-I", "-B", "-O", "-OO", "-q", "-v", "-b", "-d", "-P",
         ],
         reason: CODE,
@@ -149,14 +149,14 @@ const INTERPRETERS: &[Interpreter] = &[
         names: &["perl"],
         short: "eEMmI",
         long: &[],
-        alone: &["-w"],
+        switches: &["-w"],
         reason: CODE,
     },
     Interpreter {
         names: &["ruby", "irb"],
         short: "erI",
         long: &["--require"],
-        alone: &["-w"],
+        switches: &["-w"],
         reason: CODE,
     },
     Interpreter {
@@ -169,7 +169,7 @@ const INTERPRETERS: &[Interpreter] = &[
             "--process-end",
             "--define",
         ],
-        alone: &[],
+        switches: &[],
         reason: CODE,
     },
     Interpreter {
@@ -189,7 +189,7 @@ const INTERPRETERS: &[Interpreter] = &[
         ],
         short: "eElc",
         long: &["--eval", "--print", "--load"],
-        alone: &[],
+        switches: &[],
         reason: CODE,
     },
     Interpreter {
@@ -207,14 +207,14 @@ const INTERPRETERS: &[Interpreter] = &[
             "-eval",
             "--batch",
         ],
-        alone: &[],
+        switches: &[],
         reason: CODE,
     },
     Interpreter {
         names: &["env"],
         short: "S",
         long: &["--split-string"],
-        alone: &["-i"],
+        switches: &["-i"],
         reason: CODE,
     },
     Interpreter {
@@ -228,14 +228,14 @@ const INTERPRETERS: &[Interpreter] = &[
             "--use-compress-program",
             "--upload-pack",
         ],
-        alone: &[],
+        switches: &[],
         reason: "can run a program this way",
     },
     Interpreter {
         names: &["java"],
         short: "",
         long: &["-javaagent", "-agentlib", "-agentpath"],
-        alone: &[],
+        switches: &[],
         reason: "loads the next word",
     },
 ];

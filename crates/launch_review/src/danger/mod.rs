@@ -1,6 +1,6 @@
 //! The forms of a command line, variable or address that can do more than start a server.
 //!
-//! A mark is not a verdict: many a good server mounts a folder. It shows the user where to look
+//! A mark is not a verdict: many good servers mount a folder. It shows the user where to look
 //! before agreeing. Only the text is judged; nothing is looked up.
 //!
 //! # Layout
@@ -27,7 +27,7 @@ use std::path::Path;
 use kitbag_config::edit::Reach;
 use serde::{Serialize, Serializer};
 
-use super::words::{is_hidden, unset, variables, visible};
+use super::words::{fill_defaults, is_hidden, variables, visible};
 
 /// A form, and the reason for marking it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,39 +77,46 @@ fn all_dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
             env,
             cwd,
         } => {
-            let words: Vec<_> = once(command).chain(args).map(|word| unset(word)).collect();
-            let mut found = Vec::from_iter(variable_program(command));
-            found.extend(of_words(&words, project));
+            let words: Vec<_> = once(command)
+                .chain(args)
+                .map(|word| fill_defaults(word))
+                .collect();
+            let mut found = Vec::from_iter(variable_program_danger(command));
+            found.extend(command_line_dangers(&words, project));
             found.extend(env.iter().filter_map(|(name, _)| variable::danger(name)));
             found.extend(
                 words
                     .iter()
                     .filter_map(|word| address::unencrypted_address(word)),
             );
-            found.extend(words.iter().filter_map(|word| of_project(word, project?)));
+            found.extend(
+                words
+                    .iter()
+                    .filter_map(|word| project_file_danger(word, project?)),
+            );
             found.extend(words.iter().filter_map(|word| hidden_text_danger(word)));
-            found.extend(hidden_in_pairs(env));
+            found.extend(hidden_text_dangers(env));
             found.extend(cwd.iter().filter_map(|path| hidden_text_danger(path)));
             found
         }
         Reach::Remote { url, headers, .. } => {
-            let mut found = address::dangers(&unset(url));
+            let mut found = address::dangers(&fill_defaults(url));
             found.extend(hidden_text_danger(url));
-            found.extend(hidden_in_pairs(headers));
+            found.extend(hidden_text_dangers(headers));
             found
         }
     }
 }
 
-fn variable_program(command: &str) -> Option<Danger> {
+fn variable_program_danger(command: &str) -> Option<Danger> {
     const REASON: &str = "which program this is depends on a variable";
     (!variables(command).is_empty()).then(|| Danger::new(command, REASON))
 }
 
 /// Returns the dangers of a command line as a whole.
-fn of_words(words: &[String], project: Option<&Path>) -> Vec<Danger> {
+fn command_line_dangers(words: &[String], project: Option<&Path>) -> Vec<Danger> {
     let mut found = program::dangers(words);
-    found.extend(project.and_then(|_| program::of_project(words)));
+    found.extend(project.and_then(|_| program::project_program_danger(words)));
     found.extend(container::dangers(words));
     found.extend(package::dangers(words));
     found
@@ -120,12 +127,12 @@ fn of_words(words: &[String], project: Option<&Path>) -> Vec<Danger> {
 fn program_name(word: &str) -> String {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     let name = name.to_lowercase();
-    let name = without_ending(without_ending(&name, [".exe", ".cmd"]), [".js", ".mjs"]);
+    let name = strip_extension(strip_extension(&name, [".exe", ".cmd"]), [".js", ".mjs"]);
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     if bare.is_empty() { name } else { bare }.to_owned()
 }
 
-fn without_ending<'a>(name: &'a str, endings: [&str; 2]) -> &'a str {
+fn strip_extension<'a>(name: &'a str, endings: [&str; 2]) -> &'a str {
     let mut shorter = endings.iter().filter_map(|end| name.strip_suffix(end));
     shorter.next().unwrap_or(name)
 }
@@ -141,7 +148,7 @@ fn option(word: &str) -> Option<(&str, Option<&str>)> {
     })
 }
 
-fn hidden_in_pairs(pairs: &[(String, String)]) -> impl Iterator<Item = Danger> {
+fn hidden_text_dangers(pairs: &[(String, String)]) -> impl Iterator<Item = Danger> {
     let texts = pairs.iter().flat_map(|(name, value)| [name, value]);
     texts.filter_map(|text| hidden_text_danger(text))
 }
@@ -152,7 +159,7 @@ fn hidden_text_danger(text: &str) -> Option<Danger> {
 }
 
 /// Marks a word that names a file of the project.
-fn of_project(word: &str, project: &Path) -> Option<Danger> {
+fn project_file_danger(word: &str, project: &Path) -> Option<Danger> {
     const SCRIPTS: [&str; 8] = [".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".rb", ".pl"];
     let word = option(word).and_then(|(_, value)| value).unwrap_or(word);
     let path = Path::new(word);

@@ -9,7 +9,7 @@ const RUNNERS: [&str; 17] = [
 ];
 
 /// Options that take no value.
-const ALONE: [&str; 12] = [
+const SWITCHES: [&str; 12] = [
     "-y",
     "--yes",
     "-q",
@@ -59,7 +59,7 @@ const SOURCES: [&str; 30] = [
 ];
 
 /// The prefixes of a package that is an address, in lower case.
-const BEGINNINGS: [&str; 12] = [
+const PREFIXES: [&str; 12] = [
     "http://",
     "https://",
     "git+",
@@ -78,7 +78,7 @@ const INSIDE: [&str; 8] = [
     "@http:", "@https:", "@git+", "@github:", "@npm:", "@file:", " @ ", "@git:",
 ];
 /// The extensions of a package that is a file.
-const ENDINGS: [&str; 4] = [".tgz", ".tar.gz", ".whl", ".zip"];
+const EXTENSIONS: [&str; 4] = [".tgz", ".tar.gz", ".whl", ".zip"];
 
 /// Returns the dangers in the packages that a runner such as `npx` or `uvx` would fetch.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
@@ -87,13 +87,13 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
         return Vec::new();
     };
     let (runner, rest) = (program_name(&words[at]), &words[at + 1..]);
-    let own = own_words(rest, &ALONE);
+    let own = own_words(rest, &SWITCHES);
     let package = rest[own.len()..].iter().find(|word| *word != "--");
-    let mut found: Vec<_> = own.iter().filter_map(|word| source(word)).collect();
+    let mut found: Vec<_> = own.iter().filter_map(|word| source_danger(word)).collect();
     found.extend(
         own.iter()
             .chain(package)
-            .filter_map(|word| outside_registry(word)),
+            .filter_map(|word| package_danger(word)),
     );
     let short = package.filter(|word| is_short_for_github(&runner, word));
     found.extend(short.map(|word| Danger::new(word, ELSEWHERE)));
@@ -102,14 +102,14 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
 
 const ELSEWHERE: &str = "a package from outside the registries";
 
-fn source(word: &str) -> Option<Danger> {
+fn source_danger(word: &str) -> Option<Danger> {
     let (flag, _) = option(word)?;
     SOURCES
         .contains(&flag)
         .then(|| Danger::new(flag, "changes where packages come from or what they may do"))
 }
 
-fn outside_registry(word: &str) -> Option<Danger> {
+fn package_danger(word: &str) -> Option<Danger> {
     if SUBVERBS.contains(&word) {
         return None;
     }
@@ -118,8 +118,8 @@ fn outside_registry(word: &str) -> Option<Danger> {
 }
 
 fn is_elsewhere(small: &str) -> bool {
-    let is_file = ENDINGS.iter().any(|end| small.ends_with(end));
-    let begins = BEGINNINGS.iter().any(|begin| small.starts_with(begin));
+    let is_file = EXTENSIONS.iter().any(|end| small.ends_with(end));
+    let begins = PREFIXES.iter().any(|begin| small.starts_with(begin));
     is_file || begins || INSIDE.iter().any(|part| small.contains(part))
 }
 

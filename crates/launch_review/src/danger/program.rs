@@ -14,11 +14,11 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
         }
         let (name, rest) = (program_name(word), &words[at + 1..]);
         found.extend(interpreter::dangers(&name, rest));
-        found.extend(by_name(&name));
-        found.extend(subcommand(&name, rest));
-        found.extend(powershell(&name, rest));
+        found.extend(program_dangers(&name));
+        found.extend(subcommand_danger(&name, rest));
+        found.extend(powershell_danger(&name, rest));
     }
-    found.extend(set_by_word(words));
+    found.extend(assignment_dangers(words));
     found
 }
 
@@ -29,14 +29,14 @@ fn is_launched(before: &[String]) -> bool {
         .is_some_and(|first| LAUNCHERS.contains(&program_name(first).as_str()))
 }
 
-fn by_name(name: &str) -> impl Iterator<Item = Danger> {
+fn program_dangers(name: &str) -> impl Iterator<Item = Danger> {
     let known = ALWAYS
         .iter()
         .filter(move |(names, _)| names.contains(&name));
     known.map(move |(_, reason)| Danger::new(name, reason))
 }
 
-fn subcommand(name: &str, rest: &[String]) -> Option<Danger> {
+fn subcommand_danger(name: &str, rest: &[String]) -> Option<Danger> {
     let (_, verbs) = SUBCOMMANDS.iter().find(|(program, _)| *program == name)?;
     let verb = rest
         .iter()
@@ -45,7 +45,7 @@ fn subcommand(name: &str, rest: &[String]) -> Option<Danger> {
 }
 
 /// PowerShell's options have one dash and may be abbreviated to any prefix.
-fn powershell(name: &str, rest: &[String]) -> Option<Danger> {
+fn powershell_danger(name: &str, rest: &[String]) -> Option<Danger> {
     if !matches!(name, "pwsh" | "powershell") {
         return None;
     }
@@ -62,7 +62,7 @@ fn runs_next_word(word: &str) -> bool {
 }
 
 /// `env NAME=value program` sets variables, too.
-fn set_by_word(words: &[String]) -> Vec<Danger> {
+fn assignment_dangers(words: &[String]) -> Vec<Danger> {
     if !is_launched(words) {
         return Vec::new();
     }
@@ -72,12 +72,12 @@ fn set_by_word(words: &[String]) -> Vec<Danger> {
         .collect()
 }
 
-/// Finds a program that obeys files of the folder in which it is started.
-pub(super) fn of_project(words: &[String]) -> Option<Danger> {
-    const REASON: &str = "obeys files of the project";
+/// Finds a program that runs commands from files in its working directory.
+pub(super) fn project_program_danger(words: &[String]) -> Option<Danger> {
+    const REASON: &str = "runs commands from files of the project";
     let (first, rest) = words.split_first()?;
     let name = program_name(first);
-    if OBEDIENT.contains(&name.as_str()) {
+    if PROJECT_PROGRAMS.contains(&name.as_str()) {
         return Some(Danger::new(&name, REASON));
     }
     let verb = rest.iter().find(|word| option(word).is_none())?;
@@ -111,11 +111,11 @@ const ALWAYS: &[(&[&str], &str)] = &[
             "at",
             "crontab",
         ],
-        "runs programs from a text",
+        "runs programs given as text",
     ),
     (
         &["xargs", "parallel"],
-        "runs programs with words that are not shown here",
+        "runs programs with arguments that are not shown here",
     ),
 ];
 
@@ -174,8 +174,8 @@ const LAUNCHERS: [&str; 44] = [
     "bwrap",
 ];
 
-/// Programs that obey a file of the folder, whatever their arguments.
-const OBEDIENT: [&str; 18] = [
+/// Programs that run commands from a file in the folder, whatever their arguments.
+const PROJECT_PROGRAMS: [&str; 18] = [
     "make",
     "just",
     "task",
@@ -196,7 +196,7 @@ const OBEDIENT: [&str; 18] = [
     "docker-compose",
 ];
 
-/// Verbs with which a runner does so.
+/// Verbs with which other programs do so.
 const PROJECT_VERBS: [&str; 7] = [
     "run",
     "start",

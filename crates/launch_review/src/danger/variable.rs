@@ -4,11 +4,11 @@ use super::Danger;
 
 const LOADS: &str = "decides what a program loads or runs";
 const FETCHES: &str = "decides where packages come from";
-const TRUSTS: &str = "decides through whom its traffic goes, or whom it trusts";
+const TRUSTS: &str = "decides where its traffic goes, or whom it trusts";
 const FINDS: &str = "decides which programs and settings it finds";
 
 /// The variables by the prefix of their names, in upper case.
-const BEGINNINGS: &[(&str, &str)] = &[
+const PREFIXES: &[(&str, &str)] = &[
     ("LD_", LOADS),
     ("DYLD_", LOADS),
     ("BASH_FUNC_", LOADS),
@@ -144,17 +144,17 @@ const NAMES: &[(&[&str], &str)] = &[
 
 pub(super) fn danger(name: &str) -> Option<Danger> {
     let capitals = name.to_ascii_uppercase();
-    let reason = reason_by_prefix(&capitals).or_else(|| by_name(&capitals))?;
+    let reason = reason_by_prefix(&capitals).or_else(|| reason_by_name(&capitals))?;
     Some(Danger::new(name, reason))
 }
 
 fn reason_by_prefix(capitals: &str) -> Option<&'static str> {
-    let mut found = BEGINNINGS.iter();
+    let mut found = PREFIXES.iter();
     let (_, reason) = found.find(|(begin, _)| capitals.starts_with(begin))?;
     Some(reason)
 }
 
-fn by_name(capitals: &str) -> Option<&'static str> {
+fn reason_by_name(capitals: &str) -> Option<&'static str> {
     let mut found = NAMES.iter();
     let (_, reason) = found.find(|(names, _)| names.contains(&capitals))?;
     Some(reason)

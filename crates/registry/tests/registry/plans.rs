@@ -216,7 +216,7 @@ async fn a_hosted_server_gets_its_address_and_headers_filled() {
 }
 
 #[tokio::test]
-async fn the_way_whose_program_is_installed_is_chosen() {
+async fn a_kind_whose_program_is_installed_is_chosen() {
     let server = server("io.github.acme/everywhere").await;
     let names: Vec<_> = offered_kinds(&server)
         .iter()
@@ -254,7 +254,7 @@ async fn the_way_whose_program_is_installed_is_chosen() {
 }
 
 #[tokio::test]
-async fn an_unusable_way_is_rejected_with_the_reason() {
+async fn an_unusable_kind_is_rejected_with_the_reason() {
     let refused = async |name: &str, kind: &str| {
         let wanted = (!kind.is_empty()).then(|| kind.parse().unwrap());
         let error = choose(&server(name).await, wanted, |_| true).unwrap_err();
@@ -272,7 +272,7 @@ async fn an_unusable_way_is_rejected_with_the_reason() {
     );
     assert_eq!(
         refused("io.github.acme/weather", "oci").await,
-        "the entry has no way to run it as `oci` => choose one of: --package npm"
+        "the entry cannot be run as `oci` => choose one of: --package npm"
     );
     assert_eq!(
         refused("io.github.mallory/helper", "pypi").await,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Indentation, JsonDocument, JsonText, indent, spelt_value};
+use super::{Indentation, JsonDocument, JsonText, format_value, indent};
 use crate::edit::FileEditError;
 use crate::tree::Node;
 
@@ -37,7 +37,7 @@ impl JsonDocument<'_> {
     fn append_item(&self, list: &Node, item: &Value) -> Result<String, FileEditError> {
         let items = list.list().ok_or(FileEditError::Entangled)?;
         let end = self.end_after(list, items.last().map(|item| item.span.end));
-        let item = spelt_value(item, Indentation::ONE_LINE);
+        let item = format_value(item, Indentation::ONE_LINE);
         Ok(match items.first().map(|first| first.span.start) {
             None => self.append_in_line(&end, &item),
             Some(first) if self.text[list.span.start..first].contains('\n') => {

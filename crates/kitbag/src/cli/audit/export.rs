@@ -87,7 +87,7 @@ async fn write(
     reader: Reader,
     into: &mut impl Write,
 ) -> anyhow::Result<usize> {
-    let mut query = arguments.filter.query(PAGE);
+    let mut query = arguments.filter.to_query(PAGE);
     query.page = AuditPage::WrittenAfter { id: 0 };
     if arguments.format == ExportFormat::Csv {
         write!(into, "{}\r\n", AuditLine::COLUMNS.join(","))?;

@@ -41,7 +41,7 @@ pub(super) struct AuditFilter {
 }
 
 impl AuditFilter {
-    pub(super) fn query(&self, limit: u32) -> AuditQuery {
+    pub(super) fn to_query(&self, limit: u32) -> AuditQuery {
         AuditQuery {
             tenant: self.tenant.clone(),
             server: self.server.clone(),

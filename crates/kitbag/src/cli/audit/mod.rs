@@ -67,7 +67,7 @@ pub(super) async fn run(
 }
 
 async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::Result<()> {
-    let query = arguments.filter.query(arguments.limit);
+    let query = arguments.filter.to_query(arguments.limit);
     let mut newest = store.newest_audit_row_id().await?;
     let mut rows = store.read_audit(&query).await?;
     // Oldest first: the newest row is at the bottom, where `follow` appends.

@@ -48,7 +48,7 @@ pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> V
 
 /// True if this is a graphical client that starts Kitbag.
 fn is_graphical(found: &ClientConfig) -> bool {
-    found.client.has_windows() && matches!(found.kitbag, Some(ClientLaunch::Stdio { .. }))
+    found.client.is_desktop() && matches!(found.kitbag, Some(ClientLaunch::Stdio { .. }))
 }
 
 fn report_problems(found: &ClientConfig) -> impl Iterator<Item = Finding> {
@@ -128,7 +128,7 @@ fn check_command(found: &ClientConfig, command: &str, again: String) -> Option<F
         };
         return Some(AREA.problem(title, what).with_advice(advice));
     }
-    let is_unreliable = found.project.is_none() && found.client.has_windows();
+    let is_unreliable = found.project.is_none() && found.client.is_desktop();
     let what = format!(
         "starts `{command}` without its full path and may not find it when opened from the desktop"
     );

@@ -44,7 +44,7 @@ impl HealthReport {
         self.healthy
     }
 
-    pub(super) fn for_people(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
         for area in Area::ALL {
             let mut findings = self
@@ -193,7 +193,7 @@ mod tests {
             Area::Servers.ok("time", "offers 2 tools"),
         ];
         let report = HealthReport::new(findings);
-        let text = anstream::adapter::strip_str(&report.for_people()).to_string();
+        let text = anstream::adapter::strip_str(&report.to_text()).to_string();
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"

@@ -43,7 +43,11 @@ pub(super) async fn check(
     };
     for spec in config.running_servers() {
         let missing = spec.missing_variables(lookup);
-        findings.extend(missing.iter().map(|source| missing_variable(spec, source)));
+        findings.extend(
+            missing
+                .iter()
+                .map(|source| missing_variable_finding(spec, source)),
+        );
         if missing.is_empty() {
             able.push(spec);
         }
@@ -57,7 +61,7 @@ pub(super) async fn check(
     findings
 }
 
-fn missing_variable(spec: &ServerSpec, missing: &MissingVariable) -> Finding {
+fn missing_variable_finding(spec: &ServerSpec, missing: &MissingVariable) -> Finding {
     let what = format!("not started: {missing}");
     let finding = AREA.problem(spec.name.as_str(), what);
     Finding {
@@ -120,14 +124,14 @@ async fn list_servers(
     while let Some((spec, outcome)) = reports.next().await {
         waiting.remove(&spec.name);
         if !waiting.is_empty() {
-            still_waiting(&progress, &waiting);
+            show_waiting(&progress, &waiting);
         }
         match outcome {
             Ok(report) => {
                 listed.insert(spec.name.clone());
                 findings.extend(check_report(spec, &report));
             }
-            Err(error) => findings.push(failure(spec, &error)),
+            Err(error) => findings.push(failure_finding(spec, &error)),
         }
     }
     drop(reports);
@@ -139,7 +143,7 @@ async fn list_servers(
     findings
 }
 
-fn still_waiting(progress: &ProgressDisplay, waiting: &BTreeSet<&ServerName>) {
+fn show_waiting(progress: &ProgressDisplay, waiting: &BTreeSet<&ServerName>) {
     let names: Vec<&str> = waiting.iter().map(|name| name.as_str()).collect();
     progress.update(&format!("Waiting for {}", names.join(", ")));
 }
@@ -151,7 +155,7 @@ fn check_report(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
     let mut findings = vec![match report.tools + report.prompts + report.resources {
         0 if report.problems.is_empty() => AREA
             .warning(subject, "starts but offers nothing")
-            .with_advice(look_into_log(spec)),
+            .with_advice(log_advice(spec)),
         0 => AREA.problem(subject, "starts but cannot be listed"),
         _ => AREA.ok(
             subject,
@@ -191,7 +195,7 @@ fn check_annotations(subject: &str, report: &ServerReport) -> Option<Finding> {
     })
 }
 
-fn failure(spec: &ServerSpec, error: &CallError) -> Finding {
+fn failure_finding(spec: &ServerSpec, error: &CallError) -> Finding {
     let mut finding = AREA.error(spec.name.as_str(), error.clone());
     // The subject already names the server.
     if let Some(what) = finding.what.strip_prefix(&format!("`{}` ", spec.name)) {
@@ -203,11 +207,11 @@ fn failure(spec: &ServerSpec, error: &CallError) -> Finding {
             let remedy = advice.unwrap_or_else(|| cause.advice_for(spec));
             with_diagnosis(finding, &Diagnosis { cause, remedy })
         }
-        None => finding.with_advice(advice.unwrap_or_else(|| look_into_log(spec))),
+        None => finding.with_advice(advice.unwrap_or_else(|| log_advice(spec))),
     }
 }
 
-fn look_into_log(spec: &ServerSpec) -> String {
+fn log_advice(spec: &ServerSpec) -> String {
     format!("see its log: `kitbag logs {}`", spec.name)
 }
 
@@ -260,13 +264,13 @@ fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> V
         .tools
         .keys()
         .filter(|name| is_checkable(name, config, listed) && !app.is_known_tool(name));
-    let unknown = unknown.map(|name| unknown_tool(name, &tools));
+    let unknown = unknown.map(|name| unknown_tool_finding(name, &tools));
     unknown
-        .chain(app.override_problems().into_iter().map(override_problem))
+        .chain(app.override_problems().into_iter().map(override_finding))
         .collect()
 }
 
-fn override_problem((tool, problem): (String, String)) -> Finding {
+fn override_finding((tool, problem): (String, String)) -> Finding {
     Area::Configuration
         .warning(format!("[tools.\"{tool}\"]"), problem)
         .with_advice(format!(
@@ -282,7 +286,7 @@ fn is_checkable(name: &str, config: &Config, listed: &BTreeSet<ServerName>) -> b
     }
 }
 
-fn unknown_tool(name: &str, tools: &[ToolRow]) -> Finding {
+fn unknown_tool_finding(name: &str, tools: &[ToolRow]) -> Finding {
     let advice =
         match kitbag_domain::nearest_name(name, tools.iter().map(|tool| tool.name.as_str())) {
             Some(near) => format!("did you mean `{near}`?"),

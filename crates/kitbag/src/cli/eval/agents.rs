@@ -107,27 +107,27 @@ pub(super) async fn run(
         true => config,
         false => folders.config_for(&folders.take_folder()?),
     };
-    let examined = arguments.which.open_gateway(&config, invocation).await?;
-    let room = AgentEval {
+    let gateway = arguments.which.open_gateway(&config, invocation).await?;
+    let eval = AgentEval {
         arguments,
-        examined: &examined,
+        gateway: &gateway,
         environments: GatewayEnvironments {
             folders: &folders,
-            examined: &examined,
+            gateway: &gateway,
         },
         candidates: &candidates,
         baseline,
         invocation,
     };
-    let ended = Box::pin(room.run_suite(suite)).await;
-    examined.close().await;
+    let ended = Box::pin(eval.run_suite(suite)).await;
+    gateway.close().await;
     ended
 }
 
 /// An eval without its suite.
 struct AgentEval<'a> {
     arguments: &'a Arguments,
-    examined: &'a EvalGateway,
+    gateway: &'a EvalGateway,
     environments: GatewayEnvironments<'a>,
     candidates: &'a [EvalCandidate],
     baseline: Option<usize>,
@@ -138,20 +138,20 @@ impl AgentEval<'_> {
     async fn run_suite(&self, suite: Suite) -> anyhow::Result<ExitCode> {
         let (arguments, output) = (self.arguments, self.invocation.output);
         if arguments.surfaces.has_search() && !arguments.dry_run {
-            let indexing = self.examined.index_tools();
+            let indexing = self.gateway.index_tools();
             output.with_progress("Indexing tools", indexing).await?;
         }
         let endpoints = &arguments.models.endpoints_with_limits();
-        let listed = arguments.surfaces.list_surfaces(self.examined).await?;
+        let listed = arguments.surfaces.list_surfaces(self.gateway).await?;
         let surfaces = arguments.surfaces.shown_surfaces(&listed);
         warn_of_obstacles(endpoints, &surfaces, output);
-        let spelt = self.examined.tools.resolve_names(suite);
-        let suite = &spelt
+        let resolved = self.gateway.tools.resolve_names(suite);
+        let suite = &resolved
             .with_context(|| format!("{} does not match the server", arguments.suite.display()))?;
         if arguments.dry_run {
             let planning = EvalPlanner {
                 suite,
-                examined: self.examined,
+                gateway: self.gateway,
                 environments: &self.environments,
                 surfaces: &surfaces,
                 endpoints,
@@ -168,9 +168,9 @@ impl AgentEval<'_> {
         surfaces: &[ShownSurface<'_>],
     ) -> anyhow::Result<ExitCode> {
         let parameters = self.arguments.models.parameters();
-        let exam = EvalRun {
+        let eval_run = EvalRun {
             suite,
-            tools: &self.examined.tools,
+            tools: &self.gateway.tools,
             surfaces,
             candidates: self.candidates,
             parameters: &parameters,
@@ -180,37 +180,38 @@ impl AgentEval<'_> {
         };
         let resume = self.arguments.resume.as_deref();
         let journal = resume.map_or_else(|| Ok(EvalJournal::in_memory()), EvalJournal::open)?;
-        let scenarios = play_scenarios(suite, &self.examined.tool_caller()).await;
-        let sat = self.run_models(&exam, journal).await;
-        let sat = sat.map_err(|stopped| explain_error(stopped, resume))?;
+        let scenarios = play_scenarios(suite, &self.gateway.tool_caller()).await;
+        let results = self.run_models(&eval_run, journal).await;
+        let results = results.map_err(|stopped| explain_error(stopped, resume))?;
         let setting = ReportContext {
             at: jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z").to_string(),
             counted_with: TOKENIZER,
             baseline_tokens: self.baseline,
             scenarios,
         };
-        self.report_results(&EvalReport::new(&exam, &sat, setting), &sat)?;
-        Ok(to_exit_code(sat.unanswered.is_empty()))
+        self.report_results(&EvalReport::new(&eval_run, &results, setting), &results)?;
+        Ok(to_exit_code(results.unanswered.is_empty()))
     }
 
     async fn run_models(
         &self,
-        exam: &EvalRun<'_>,
+        eval_run: &EvalRun<'_>,
         mut journal: EvalJournal,
     ) -> Result<EvalResults, EvalError> {
         let line = self.invocation.output.progress("Asking models");
-        exam.run(
-            &async |on: EvalSurface, tool: String, given: Map<String, Value>| {
-                self.examined.carry(on, tool, given).await
-            },
-            &self.environments,
-            &mut journal,
-            |standing| line.update(&describe_progress(standing)),
-        )
-        .await
+        eval_run
+            .run(
+                &async |on: EvalSurface, tool: String, given: Map<String, Value>| {
+                    self.gateway.call_on_surface(on, tool, given).await
+                },
+                &self.environments,
+                &mut journal,
+                |standing| line.update(&describe_progress(standing)),
+            )
+            .await
     }
 
-    fn report_results(&self, report: &EvalReport, sat: &EvalResults) -> anyhow::Result<()> {
+    fn report_results(&self, report: &EvalReport, results: &EvalResults) -> anyhow::Result<()> {
         let output = self.invocation.output;
         if let Some(path) = &self.arguments.html {
             fs::write(path, render_page(report))
@@ -221,7 +222,7 @@ impl AgentEval<'_> {
         for warning in figures::warnings(report) {
             output.warn(&warning);
         }
-        for missing in &sat.unanswered {
+        for missing in &results.unanswered {
             let model = report.long_name(&missing.model, missing.surface);
             let (prompt, why) = (&missing.prompt, &missing.why);
             output.warn(&format!("{model}, {prompt}: no answer: {why}"));

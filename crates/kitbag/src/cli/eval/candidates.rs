@@ -38,7 +38,7 @@ pub(super) struct Models {
     #[arg(long, value_name = "USD", value_parser = parse_price, requires = "price_in")]
     price_out: Vec<f64>,
     /// Maximum number of tools per request [default: 128 for OpenAI]; further tools are not shown.
-    #[arg(long, value_name = "N", value_parser = parse_most_tools)]
+    #[arg(long, value_name = "N", value_parser = parse_max_tools)]
     max_tools: Option<usize>,
     /// Maximum requests per minute to each model.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -51,7 +51,7 @@ pub(super) struct Models {
     retries: u32,
 }
 
-fn parse_most_tools(text: &str) -> Result<usize, String> {
+fn parse_max_tools(text: &str) -> Result<usize, String> {
     let number: Option<usize> = text.parse().ok().filter(|it| *it > 0);
     number.ok_or_else(|| "expected a number greater than zero".to_owned())
 }
@@ -196,9 +196,11 @@ impl<T> HostValue<T> {
 
 fn read_key(endpoint: &ModelEndpoint, variable: &str) -> anyhow::Result<String> {
     let key = env::var(variable).ok().filter(|key| !key.is_empty());
-    key.with_context(|| format!("environment variable `{variable}` with its key is not set"))
-        .with_context(|| format!("cannot use {endpoint}"))
-        .advise(|| format!("set it: export {variable}=…"))
+    key.with_context(|| {
+        format!("environment variable `{variable}`, which should hold its key, is not set")
+    })
+    .with_context(|| format!("cannot use {endpoint}"))
+    .advise(|| format!("set it: export {variable}=…"))
 }
 
 fn parse_host_value<T: FromStr>(text: &str) -> Result<HostValue<T>, String> {

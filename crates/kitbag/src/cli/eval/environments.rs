@@ -31,10 +31,10 @@ pub(super) struct AttemptFolders {
     made: AtomicUsize,
 }
 
-/// Opens environments; the listings come from the gateway opened first.
+/// Opens environments, with the listings of the gateway under test.
 pub(super) struct GatewayEnvironments<'a> {
     pub(super) folders: &'a AttemptFolders,
-    pub(super) examined: &'a EvalGateway,
+    pub(super) gateway: &'a EvalGateway,
 }
 
 pub(super) struct GatewayEnvironment<'a> {
@@ -62,7 +62,7 @@ impl AttemptFolders {
     /// Returns a configuration whose servers work in the folder of one attempt.
     pub(super) fn config_for(&self, slot: &Path) -> Config {
         let mut config = self.config.clone();
-        let workspace = path_text(&slot.join(INSIDE));
+        let workspace = path_text(&slot.join(WORKSPACE_FOLDER));
         for spec in config.servers.values_mut() {
             if let ServerKind::External(Reach::Command(launch)) = &mut spec.kind {
                 fill_workspace(launch, &workspace);
@@ -77,7 +77,7 @@ impl AttemptFolders {
     pub(super) fn take_folder(&self) -> std::io::Result<PathBuf> {
         let free = lock(&self.free).pop();
         let slot = free.unwrap_or_else(|| self.next_folder());
-        let workspace = slot.join(INSIDE);
+        let workspace = slot.join(WORKSPACE_FOLDER);
         if workspace.exists() {
             fs::remove_dir_all(&workspace)?;
         }
@@ -92,7 +92,7 @@ impl AttemptFolders {
 }
 
 /// The subfolder that servers and models see.
-const INSIDE: &str = "workspace";
+const WORKSPACE_FOLDER: &str = "workspace";
 
 fn fill_workspace(launch: &mut Launch<Template>, workspace: &str) {
     let env = launch.env.iter_mut().map(|(_, value)| value);
@@ -124,16 +124,16 @@ impl<'a> GatewayEnvironments<'a> {
     async fn open_gateway(&self, surface: EvalSurface) -> anyhow::Result<GatewayEnvironment<'a>> {
         let slot = self.folders.take_folder()?;
         let app = App::open(&self.folders.config_for(&slot)).await?;
-        app.copy_listings(self.examined.app()).await;
+        app.copy_listings(self.gateway.app()).await;
         if surface != EvalSurface::All {
             app.index_known_tools().await?;
         }
         let row = AtomicI64::new(app.last_audit_row().await?);
         Ok(GatewayEnvironment {
             folders: self.folders,
-            names: self.examined.names(),
+            names: self.gateway.names(),
             app,
-            workspace: path_text(&slot.join(INSIDE)),
+            workspace: path_text(&slot.join(WORKSPACE_FOLDER)),
             slot,
             client: EvalClient {
                 surface: gateway_surface(surface),

@@ -11,7 +11,7 @@ use super::task_figures;
 use crate::cli::output::{format_table, pluralize, strip_controls};
 
 /// Maximum number of wrong answers shown; the HTML and JSON have all.
-const ENOUGH: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 pub(super) fn format_report(report: &EvalReport) -> String {
     let measured = report.models.iter().filter(|it| it.asked > 0);
@@ -100,7 +100,7 @@ fn suite_rows(plan: &EvalPlan) -> Vec<[String; 2]> {
             "paraphrased calls that come out right",
             format_share(*paraphrases),
         ),
-        ("tasks that their solutions do", format_share(*tasks)),
+        ("tasks that their solutions complete", format_share(*tasks)),
     ];
     let rows = rows.into_iter();
     rows.filter_map(|(name, value)| Some([name.to_owned(), value?]))
@@ -333,12 +333,12 @@ fn wrong_answers(report: &EvalReport) -> String {
     if wrong.is_empty() {
         return String::new();
     }
-    let shown = wrong.iter().take(ENOUGH);
+    let shown = wrong.iter().take(MAX_SHOWN);
     let shown = format_table(
         ["PROMPT", "MODEL", "WRONG", "CALLED OR SAID"],
         shown.map(|it| wrong_row(report, it)),
     );
-    match wrong.len().saturating_sub(ENOUGH) {
+    match wrong.len().saturating_sub(MAX_SHOWN) {
         0 => shown,
         more => format!("{shown}and {more} more; --html and --json show all\n"),
     }

@@ -48,7 +48,7 @@ pub(super) struct PlannedRequests {
 /// Plans an eval without running it.
 pub(super) struct EvalPlanner<'a> {
     pub(super) suite: &'a Suite,
-    pub(super) examined: &'a EvalGateway,
+    pub(super) gateway: &'a EvalGateway,
     pub(super) environments: &'a GatewayEnvironments<'a>,
     pub(super) surfaces: &'a [ShownSurface<'a>],
     pub(super) endpoints: &'a [ModelEndpoint],
@@ -58,7 +58,7 @@ pub(super) struct EvalPlanner<'a> {
 
 impl EvalPlanner<'_> {
     pub(super) async fn rehearse(&self, output: Output) -> anyhow::Result<ExitCode> {
-        let server = self.examined.tool_caller();
+        let server = self.gateway.tool_caller();
         let rehearsing = async {
             let mut rehearsal = rehearse_suite(self.suite, &server).await;
             Box::pin(rehearsal.try_solutions(self.suite, self.environments)).await;
@@ -69,7 +69,7 @@ impl EvalPlanner<'_> {
             prompts: self.suite.prompts.len(),
             tasks: self.suite.tasks.len(),
             runs: self.runs,
-            tools: self.examined.tools.len(),
+            tools: self.gateway.tools.len(),
             counted_with: TOKENIZER,
             models: self.planned_models(),
             rehearsal: output

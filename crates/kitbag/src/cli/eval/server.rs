@@ -47,7 +47,7 @@ pub(super) struct EvalGateway {
 #[derive(Debug, Default)]
 pub(super) struct ToolNames {
     exposed: HashMap<String, String>,
-    spelt: HashMap<String, String>,
+    suite_names: HashMap<String, String>,
 }
 
 impl ToolNames {
@@ -58,7 +58,7 @@ impl ToolNames {
 
     /// Returns the suite's name for a tool of the endpoint.
     pub(super) fn suite_name(&self, tool: String) -> String {
-        self.spelt.get(&tool).cloned().unwrap_or(tool)
+        self.suite_names.get(&tool).cloned().unwrap_or(tool)
     }
 }
 
@@ -120,7 +120,7 @@ impl EvalGateway {
     fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
         let ToolNames {
             mut exposed,
-            mut spelt,
+            mut suite_names,
         } = ToolNames::default();
         let mut tools = Vec::with_capacity(rows.len());
         for row in rows {
@@ -136,7 +136,7 @@ impl EvalGateway {
                 .flatten()
                 .unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
-            spelt.insert(row.name.clone(), shown.clone());
+            suite_names.insert(row.name.clone(), shown.clone());
             // A long name is shortened at the endpoint; a suite need not know how.
             let whole = format!("{}__{}", row.server, row.tool);
             let aliases = vec![row.name, row.tool, whole];
@@ -145,7 +145,10 @@ impl EvalGateway {
         Self {
             tools: EvalTools::new(tools),
             app,
-            names: ToolNames { exposed, spelt },
+            names: ToolNames {
+                exposed,
+                suite_names,
+            },
         }
     }
 
@@ -179,7 +182,7 @@ impl EvalGateway {
     }
 
     /// Makes a model's call on this surface.
-    pub(super) async fn carry(
+    pub(super) async fn call_on_surface(
         &self,
         on: EvalSurface,
         tool: String,

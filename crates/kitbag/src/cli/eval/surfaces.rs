@@ -8,16 +8,16 @@ use super::server::EvalGateway;
 use crate::cli::failure::Advise as _;
 
 /// Enough to search twice, read two definitions, call, and retry once.
-const USUAL_TURNS: u32 = 6;
+const DEFAULT_TURNS: u32 = 6;
 /// Our own tasks take up to four calls, each with a possible search, definition and retry.
-const USUAL_TASK_TURNS: u32 = 16;
+const DEFAULT_TASK_TURNS: u32 = 16;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Surfaces")]
 pub(super) struct SurfaceChoice {
     /// Surfaces to measure: all (every tool), search (four tools that find and call the others), adaptive
     /// (the same, and a list that follows the model), code (tools that run programs). Several are
-    /// compared. adaptive and code are for tasks.
+    /// compared. adaptive and code work only with tasks.
     #[arg(
         long = "surface",
         value_name = "SURFACE",
@@ -47,7 +47,7 @@ impl SurfaceChoice {
         }
         if self.max_turns.is_some() && !self.surfaces.contains(&EvalSurface::Search) {
             bail!(
-                "--max-turns is only for --surface search and for tasks; with all tools, a model calls one at once"
+                "--max-turns applies only to --surface search and to tasks; on surface all, only the first call counts"
             );
         }
         let mut surfaces = self.surfaces.iter();
@@ -63,19 +63,19 @@ impl SurfaceChoice {
     /// Lists the surfaces in the order given.
     pub(super) async fn list_surfaces(
         &self,
-        examined: &EvalGateway,
+        gateway: &EvalGateway,
     ) -> anyhow::Result<Vec<ListedSurface>> {
         let mut listed = Vec::with_capacity(self.surfaces.len());
         for surface in &self.surfaces {
-            listed.push((*surface, examined.shown_tools(*surface).await?));
+            listed.push((*surface, gateway.shown_tools(*surface).await?));
         }
         Ok(listed)
     }
 
     /// Returns the surfaces with their numbers of turns.
     pub(super) fn shown_surfaces<'a>(&self, listed: &'a [ListedSurface]) -> Vec<ShownSurface<'a>> {
-        let turns = self.max_turns.unwrap_or(USUAL_TURNS);
-        let task_turns = self.max_turns.unwrap_or(USUAL_TASK_TURNS);
+        let turns = self.max_turns.unwrap_or(DEFAULT_TURNS);
+        let task_turns = self.max_turns.unwrap_or(DEFAULT_TASK_TURNS);
         let listed = listed.iter();
         listed
             .map(|(surface, tools)| ShownSurface::new(*surface, tools, turns, task_turns))

@@ -7,7 +7,7 @@ use kitbag_eval::{Record, StopReason};
 use crate::cli::output::format_table;
 
 /// Maximum number of failed attempts shown; the HTML and JSON have all.
-const ENOUGH: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 /// Returns nothing for a suite without tasks.
 pub(super) fn format_tasks(report: &EvalReport) -> Vec<String> {
@@ -70,9 +70,12 @@ fn failed_table(report: &EvalReport) -> Option<String> {
     if failed.is_empty() {
         return None;
     }
-    let shown = failed.iter().take(ENOUGH).map(|it| failed_row(report, it));
+    let shown = failed
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|it| failed_row(report, it));
     let shown = format_table(["TASK", "MODEL", "NOT DONE BECAUSE"], shown);
-    Some(match failed.len().saturating_sub(ENOUGH) {
+    Some(match failed.len().saturating_sub(MAX_SHOWN) {
         0 => shown,
         more => format!("{shown}and {more} more; --html and --json show all\n"),
     })

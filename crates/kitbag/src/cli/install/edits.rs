@@ -76,7 +76,7 @@ pub(super) fn remove_entries(
             hook.uninstall(directories)?
         }
         // A broken hook file that was not edited must not prevent the removal.
-        _ => Uninstalled::NotThere,
+        _ => Uninstalled::NotInstalled,
     };
     let server = uninstall_from(client_file, directories)?;
     Ok(RemovedEntries { hook, server })

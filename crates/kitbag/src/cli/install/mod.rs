@@ -24,7 +24,7 @@ use super::import::{Agreement, confirm_project_servers, warn_about_problems};
 use crate::import::{ImportAction, ImportPlan, ImportRow, client_directories};
 use edits::{InstallEdits, RemovedEntries, WantedHook, remove_entries};
 use entry::{hook_command, http_entry, launch_entry};
-use report::{InstallReport, LeftServers, for_people};
+use report::{InstallReport, LeftServers, format_install};
 
 /// Add Kitbag to the configuration of an MCP client.
 ///
@@ -139,7 +139,7 @@ pub(super) async fn install(
     };
     warn_about_problems(&report.problems, invocation.output);
     invocation.output.show(&report, |report| {
-        for_people(report, arguments.target.project)
+        format_install(report, arguments.target.project)
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -185,8 +185,8 @@ fn describe_removal(
 ) -> Option<(&'static str, String)> {
     let file = path.display();
     Some(match undone {
-        Uninstalled::NotThere => return None,
-        Uninstalled::Nothing => (
+        Uninstalled::NotInstalled => return None,
+        Uninstalled::Empty => (
             "removed",
             format!("Removed {file}, which contained only {what}"),
         ),

@@ -43,7 +43,7 @@ pub(super) struct LeftServers {
     pub(super) servers: Vec<String>,
 }
 
-pub(super) fn for_people(report: &InstallReport, project: bool) -> String {
+pub(super) fn format_install(report: &InstallReport, project: bool) -> String {
     let InstallReport {
         client,
         changed,

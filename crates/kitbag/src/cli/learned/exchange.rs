@@ -74,7 +74,7 @@ pub(super) async fn import(
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(number, line)| read(path, number + 1, line, tenant))
+        .map(|(number, line)| parse_lesson(path, number + 1, line, tenant))
         .collect::<anyhow::Result<Vec<NewLesson>>>()?;
     store.add_lessons(&lessons).await?;
     let subject = path.display().to_string();
@@ -87,7 +87,7 @@ pub(super) async fn import(
     })
 }
 
-fn read(
+fn parse_lesson(
     path: &Path,
     number: usize,
     line: &str,
@@ -96,7 +96,7 @@ fn read(
     let line: LessonLine = serde_json::from_str(line)
         .with_context(|| format!("line {number} of {} is not a lesson", path.display()))
         .advise(|| "nothing was imported; remove the line, or export again".to_owned())?;
-    Ok(line.lesson(tenant))
+    Ok(line.into_lesson(tenant))
 }
 
 impl LessonLine {
@@ -117,7 +117,7 @@ impl LessonLine {
         })
     }
 
-    fn lesson(self, tenant: Option<&Tenant>) -> NewLesson {
+    fn into_lesson(self, tenant: Option<&Tenant>) -> NewLesson {
         let vector = self.vector;
         let context = self.model.map(|model| ContextVector { model, vector });
         NewLesson {

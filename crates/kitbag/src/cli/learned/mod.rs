@@ -137,7 +137,7 @@ async fn run_lessons(verb: LessonsVerb, invocation: &Invocation) -> anyhow::Resu
         LessonsVerb::Show { tool, of } => show(&store, tool, of, invocation).await?,
         LessonsVerb::Forget(wanted) => forget(&store, wanted, invocation).await?,
         LessonsVerb::Export { of, output } => {
-            let lessons = store.lessons(&of.filter()).await?;
+            let lessons = store.lessons(&of.into_filter()).await?;
             exchange::export(&lessons, output.as_deref(), invocation)?;
         }
         LessonsVerb::Import { file, tenant } => {
@@ -149,7 +149,7 @@ async fn run_lessons(verb: LessonsVerb, invocation: &Invocation) -> anyhow::Resu
 }
 
 async fn list(store: &Store, of: TenantFilter, invocation: &Invocation) -> anyhow::Result<()> {
-    let lessons = store.lessons(&of.filter()).await?;
+    let lessons = store.lessons(&of.into_filter()).await?;
     let rows = text::group_by_tool(&lessons);
     if rows.is_empty() && !invocation.output.json {
         invocation
@@ -173,14 +173,14 @@ async fn show(
 ) -> anyhow::Result<()> {
     let filter = LessonFilter {
         tool: Some(tool.clone()),
-        ..of.filter()
+        ..of.into_filter()
     };
     let lessons = store.lessons(&filter).await?;
     if lessons.is_empty() {
         return Err(anyhow!("no lessons about `{tool}`"))
             .advise(|| "list tools with lessons: kitbag learned list".to_owned());
     }
-    let rows: Vec<_> = lessons.iter().map(text::lesson).collect();
+    let rows: Vec<_> = lessons.iter().map(text::to_row).collect();
     let headings = ["LESSON", "TENANT", "WHEN", "SIGNAL", "WORDS"];
     invocation.output.show(&rows, |rows| {
         format_table(headings, rows.iter().map(text::lesson_cells))
@@ -204,7 +204,7 @@ async fn forget(
 }
 
 impl TenantFilter {
-    fn filter(self) -> LessonFilter {
+    fn into_filter(self) -> LessonFilter {
         LessonFilter {
             tenant: self.tenant,
             ..LessonFilter::default()

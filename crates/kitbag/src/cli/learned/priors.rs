@@ -86,10 +86,10 @@ async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()>
                 .advise(|| "process the latest calls: kitbag learned priors run".to_owned());
         }
     }
-    invocation.output.show(&report, for_people)
+    invocation.output.show(&report, format_priors)
 }
 
-fn for_people(report: &PriorsReport) -> String {
+fn format_priors(report: &PriorsReport) -> String {
     let Some(at) = report.priors_updated_at else {
         return "No priors yet. Compute them: kitbag learned priors run".to_owned();
     };

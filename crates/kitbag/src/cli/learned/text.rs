@@ -87,7 +87,7 @@ pub(super) fn cells(row: &ToolLessons) -> [String; 7] {
     ]
 }
 
-pub(super) fn lesson(stored: &StoredLesson) -> ShownLesson {
+pub(super) fn to_row(stored: &StoredLesson) -> ShownLesson {
     let lesson = &stored.lesson;
     ShownLesson {
         lesson: stored.id,

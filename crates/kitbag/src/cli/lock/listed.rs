@@ -42,7 +42,10 @@ impl ListedServers {
         let (mut listed, mut unanswered) = (BTreeMap::new(), Vec::new());
         for answer in answers {
             for gap in &answer.gaps {
-                output.warn(&format!("`{}` lists incompletely: {gap}", answer.server));
+                output.warn(&format!(
+                    "`{}` returned an incomplete list: {gap}",
+                    answer.server
+                ));
             }
             match &answer.silence {
                 Some(reason) => {

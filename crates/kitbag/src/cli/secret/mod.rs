@@ -173,7 +173,7 @@ async fn run_verb(
                 return Err(anyhow!("a credential needs at least one field"))
                     .advise(|| format!("name a field: kitbag secret set {name} FIELD"));
             }
-            let key = holder.credential_key(credential_name(&name)?);
+            let key = holder.into_key(credential_name(&name)?);
             credentials.set(key, fields, invocation).await?;
         }
         Verb::List => list(&credentials, invocation).await?,
@@ -200,7 +200,7 @@ async fn run_verb(
             if fields.is_empty() && !holder.is_given() && has_secret {
                 remove_secret(vault, &name, store, invocation).await?;
             } else {
-                let key = holder.credential_key(credential_name(&name)?);
+                let key = holder.into_key(credential_name(&name)?);
                 credentials.remove(key, fields, invocation).await?;
             }
         }

@@ -73,7 +73,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         invocation.output.note(&describe_no_match(&text, &registry));
         return Ok(());
     }
-    invocation.output.show(&rows, |rows| for_people(rows, all))
+    invocation
+        .output
+        .show(&rows, |rows| format_entries(rows, all))
 }
 
 impl RegistryChoice {
@@ -110,7 +112,7 @@ fn to_row(entry: RegistryEntry) -> EntryRow {
     }
 }
 
-fn for_people(rows: &[EntryRow], all: usize) -> String {
+fn format_entries(rows: &[EntryRow], all: usize) -> String {
     let mut text = format_table(["NAME", "HOW", "DESCRIPTION"], rows.iter().map(cells));
     if rows.len() < all {
         text.push_str(&format!(

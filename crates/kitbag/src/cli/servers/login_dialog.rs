@@ -73,7 +73,7 @@ impl Person for LocalBrowser {
                 "In a browser on this machine, go to\n\n  {url}\n\nFor a browser on another machine, use --headless.\n"
             ));
         }
-        let answered = tokio::time::timeout(PATIENCE, await_redirect(listener, url));
+        let answered = tokio::time::timeout(LOGIN_TIMEOUT, await_redirect(listener, url));
         let answered = self
             .output
             .with_progress("Waiting for the login in the browser", answered)
@@ -163,24 +163,24 @@ fn address(listener: &TcpListener) -> Result<Url, LoginError> {
 }
 
 fn callback(port: u16) -> Url {
-    Url::parse(&format!("http://127.0.0.1:{port}/callback")).expect("it is an address")
+    Url::parse(&format!("http://127.0.0.1:{port}/callback")).expect("a valid URL")
 }
 
 /// Waits for the redirect of this request and answers it with a success page.
 async fn await_redirect(listener: TcpListener, request: &Url) -> Result<String, LoginError> {
-    let (came, mut coming) = mpsc::channel::<String>(1);
-    let visit = Callback {
+    let (sender, mut receiver) = mpsc::channel::<String>(1);
+    let callback = Callback {
         state: parameter(request.query(), "state"),
-        came,
+        sender,
     };
     let router = Router::new()
         .route("/callback", get(page))
-        .layer(Extension(visit));
+        .layer(Extension(callback));
     let done = CancellationToken::new();
     let serving =
         axum::serve(listener, router).with_graceful_shutdown(done.clone().cancelled_owned());
     let serving = tokio::spawn(serving.into_future());
-    let answer = coming.recv().await;
+    let answer = receiver.recv().await;
     done.cancel();
     // Send the page before the program exits.
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
@@ -191,7 +191,7 @@ async fn await_redirect(listener: TcpListener, request: &Url) -> Result<String, 
 struct Callback {
     /// The state known only to this login.
     state: Option<String>,
-    came: mpsc::Sender<String>,
+    sender: mpsc::Sender<String>,
 }
 
 /// Any web page or local program can send requests here, but cannot end the login: only the
@@ -204,7 +204,7 @@ async fn page(
         return (StatusCode::BAD_REQUEST, Html(OTHER_LOGIN));
     }
     // The browser may repeat the request; the first one counts.
-    let _again = callback.came.try_send(uri.to_string());
+    let _again = callback.sender.try_send(uri.to_string());
     (StatusCode::OK, Html(PAGE))
 }
 
@@ -266,4 +266,4 @@ fn print_line(text: &str) {
 }
 
 const WAITING_FOR_THE_CODE: &str = "Waiting for the code to be entered";
-const PATIENCE: Duration = Duration::from_secs(600);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);

@@ -75,7 +75,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
         offer,
         log: config.server_log_path(&spec.name),
     };
-    invocation.output.show(&shown, for_people)
+    invocation.output.show(&shown, format_details)
 }
 
 /// Reads the store only if it exists.
@@ -137,7 +137,7 @@ fn config_file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
     }
 }
 
-fn for_people(shown: &ServerDetails) -> String {
+fn format_details(shown: &ServerDetails) -> String {
     let mut facts = vec![
         ("Name:", shown.name.to_string()),
         ("State:", describe_state(shown)),

@@ -65,7 +65,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let app = App::open(&config).await?;
     let rows = test_all(&app, names, invocation.output).await;
     app.close().await;
-    invocation.output.show(&rows, |rows| for_people(rows))?;
+    invocation.output.show(&rows, |rows| format_tests(rows))?;
     let mut outcomes = rows.iter().map(|row| &row.outcome);
     Ok(to_exit_code(
         outcomes.all(|outcome| matches!(outcome, TestOutcome::Works(_))),
@@ -104,7 +104,7 @@ pub(super) async fn test_server(app: &App, name: &ServerName) -> TestOutcome {
     }
 }
 
-fn for_people(rows: &[TestRow]) -> String {
+fn format_tests(rows: &[TestRow]) -> String {
     let mut text = format_table(
         ["NAME", "STATE", "PROTOCOL", "OFFERS", "TOOK"],
         rows.iter().map(cells),

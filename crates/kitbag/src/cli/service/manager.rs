@@ -45,7 +45,7 @@ impl Manager {
         run_systemctl(&["daemon-reload"]).map(drop)
     }
 
-    /// `active_state`, `inactive`, `failed`, …
+    /// Returns `active`, `inactive`, `failed` or another state of the unit.
     pub(super) fn active_state(&self) -> Option<String> {
         // The exit code repeats the output.
         let output = systemctl_output(&["is-active", NAME]).ok()?;

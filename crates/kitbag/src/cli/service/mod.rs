@@ -103,7 +103,7 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         return Err(anyhow!(
             "the configuration refers to {names}, which is set here but not for services"
         ))
-        .advise(|| IN_THE_STORE.to_owned());
+        .advise(|| VARIABLES_REMEDY.to_owned());
     }
     let unit = build_unit(invocation)?;
     write_unit(&path, &unit.to_text()?)?;
@@ -120,7 +120,7 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-const IN_THE_STORE: &str = "store secrets with `kitbag secret set NAME` and refer to them as ${secret:NAME}; set other variables in ~/.config/environment.d/kitbag.conf and log in again";
+const VARIABLES_REMEDY: &str = "store secrets with `kitbag secret set NAME` and refer to them as ${secret:NAME}; set other variables in ~/.config/environment.d/kitbag.conf and log in again";
 
 /// Returns the unit that runs this program with the default configuration, or with the one given on
 /// the command line.
@@ -144,7 +144,7 @@ fn build_unit(invocation: &Invocation) -> anyhow::Result<Unit> {
 
 /// Waits until the started gateway can be joined.
 async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Result<Status> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + START_TIMEOUT;
     let starting = invocation.output.progress("Starting the gateway");
     let reason = loop {
         let reason = match join_gateway(&invocation.source, Some(config), Want::Ask).await {
@@ -157,7 +157,7 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
         if Instant::now() > deadline {
             break reason;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     };
     drop(starting);
     Err(anyhow!(reason).context("the service is installed, but its gateway is not reachable"))
@@ -165,8 +165,8 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
 }
 
 /// The gateway opens its socket before it lists any server.
-const PATIENCE: Duration = Duration::from_secs(15);
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const START_TIMEOUT: Duration = Duration::from_secs(15);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 fn describe_installation(path: &Path, status: &Status) -> String {
     format!(
@@ -250,12 +250,12 @@ async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         gateway,
         refused,
     };
-    invocation.output.show(&state, ServiceState::for_people)?;
+    invocation.output.show(&state, ServiceState::to_text)?;
     Ok(to_exit_code(state.gateway.is_some()))
 }
 
 impl ServiceState {
-    fn for_people(&self) -> String {
+    fn to_text(&self) -> String {
         let unit = match &self.unit {
             Some(path) => path.display().to_string(),
             None => "not installed (kitbag service install)".to_owned(),
@@ -300,11 +300,11 @@ fn read_unit(path: &Path) -> anyhow::Result<Option<String>> {
 
 /// Writes the file atomically.
 fn write_unit(path: &Path, text: &str) -> anyhow::Result<()> {
-    let beside = path.with_extension("service.new");
+    let temporary = path.with_extension("service.new");
     let folder = path.parent().unwrap_or(path);
     let written = fs::create_dir_all(folder)
-        .and_then(|()| fs::write(&beside, text))
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|()| fs::write(&temporary, text))
+        .and_then(|()| fs::rename(&temporary, path));
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 

@@ -134,6 +134,11 @@ mod tests {
         let error = unit(Some("/home/ann/x\nExecStartPre=evil"), None)
             .to_text()
             .unwrap_err();
-        assert!(error.to_string().contains("cannot be told"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("cannot be used in a systemd unit"),
+            "{error}"
+        );
     }
 }

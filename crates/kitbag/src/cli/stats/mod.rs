@@ -35,8 +35,8 @@ Examples:
   kitbag stats --json
   kitbag stats tokens
 
-The counters are zero when the gateway starts, and its token counts are
-estimates. For a longer history, use Prometheus or an OpenTelemetry collector.";
+Counters start at zero when the gateway starts. Token counts are estimates. For
+a longer history, use Prometheus or an OpenTelemetry collector.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
@@ -51,11 +51,11 @@ async fn show_counters(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let counted = counted
         .ok_or_else(|| anyhow!("no gateway is running for this configuration"))
         .advise(|| "start one: kitbag serve".to_owned())??;
-    invocation.output.show(&counted, for_people)?;
+    invocation.output.show(&counted, format_counters)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn for_people(counted: &Value) -> String {
+fn format_counters(counted: &Value) -> String {
     let tables = [
         format_section(
             counted,

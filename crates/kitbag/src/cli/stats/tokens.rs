@@ -35,7 +35,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let counted = count_tokens(&mut gateway, surface, invocation.output).await;
     gateway.close().await;
     let tokens = counted?;
-    invocation.output.show(&tokens, for_people)?;
+    invocation.output.show(&tokens, format_tokens)?;
     invocation
         .output
         .note("Counted with o200k; an estimate for models with another tokenizer.");
@@ -53,7 +53,7 @@ async fn count_tokens(
         .await
 }
 
-fn for_people(tokens: &SurfaceTokens) -> String {
+fn format_tokens(tokens: &SurfaceTokens) -> String {
     let rows = tokens.servers.iter();
     let mut servers: Vec<_> = rows.collect();
     servers.sort_by_key(|it| std::cmp::Reverse(it.tokens));

@@ -2,7 +2,7 @@
 //!
 //! - `lookup`: all templates, and finding one by name
 //! - `text`: formats a template; `exchange`: exports and imports templates
-//! - `make_template`: generates a template from a tool's definition
+//! - `make`: generates a template from a tool's definition
 
 mod exchange;
 mod lookup;

@@ -44,7 +44,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     gateway.close().await;
     let mut rows = listed?;
     let known = rows.len();
-    let is_first_run = has_no_servers(&config) && !rows.iter().any(is_of_file);
+    let is_first_run = has_no_servers(&config) && !rows.iter().any(is_from_tool_file);
     rows.retain(|row| arguments.matches(row));
     if is_first_run {
         invocation.output.note(&first_steps(invocation));
@@ -97,7 +97,7 @@ impl Arguments {
     }
 }
 
-fn is_of_file(row: &ToolRow) -> bool {
+fn is_from_tool_file(row: &ToolRow) -> bool {
     row.server.as_str() == CatalogSettings::SERVER
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let found = find(&mut gateway, &arguments.name, owner, invocation.output).await;
     gateway.close().await;
     invocation.output.show(&found?, |definition| {
-        for_people(&arguments.name, definition)
+        format_tool(&arguments.name, definition)
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -71,7 +71,7 @@ pub(in crate::cli) async fn find(
     .into())
 }
 
-fn for_people(name: &str, definition: &Value) -> String {
+fn format_tool(name: &str, definition: &Value) -> String {
     let description = definition
         .get("description")
         .and_then(Value::as_str)
@@ -228,7 +228,7 @@ mod tests {
                 "required": ["title"],
             },
         });
-        let text = anstream::adapter::strip_str(&for_people("git__open", &definition)).to_string();
+        let text = anstream::adapter::strip_str(&format_tool("git__open", &definition)).to_string();
         let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())
@@ -247,6 +247,6 @@ mod tests {
             text.ends_with("To call it: kitbag call git__open title=…"),
             "{text}"
         );
-        assert!(for_people("a__b", &json!({})).contains("No parameters"));
+        assert!(format_tool("a__b", &json!({})).contains("No parameters"));
     }
 }

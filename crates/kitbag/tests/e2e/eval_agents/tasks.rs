@@ -172,7 +172,7 @@ async fn a_dry_run_checks_the_solutions_and_reports_a_trivial_task() {
     assert!(
         output
             .stdout
-            .contains("tasks that their solutions do  1 of 1"),
+            .contains("tasks that their solutions complete  1 of 1"),
         "{output:?}"
     );
 

@@ -57,10 +57,10 @@ impl<'a> WorkingWeek<'a> {
                     _ => self.listen_then_call(),
                 }
             }
-            figures.ask_unrelated(self.work, &nothing, &self.observed.learned);
-            figures.ask_neighbours(self.work, &nothing, &self.observed.learned);
+            figures.measure_unrelated(self.work, &nothing, &self.observed.learned);
+            figures.measure_neighbours(self.work, &nothing, &self.observed.learned);
         }
-        figures.ask_tasks(self.work, &nothing, &self.observed.learned);
+        figures.measure_tasks(self.work, &nothing, &self.observed.learned);
         figures.links = self.observed.links;
         figures
     }

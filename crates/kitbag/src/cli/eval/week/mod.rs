@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     /// Folder with tasks.jsonl, neighbours.jsonl and unrelated.jsonl.
     #[arg(long, value_name = "DIR")]
     work: PathBuf,
-    /// Folder with tools.jsonl; only tools of servers that the tasks use are taken.
+    /// Folder with tools.jsonl; only tools of servers that the tasks use are indexed.
     #[arg(long, value_name = "DIR")]
     dataset: PathBuf,
     /// Seed of the simulation.
@@ -57,6 +57,6 @@ pub(super) async fn run(
     drop(progress);
     invocation
         .output
-        .show(&figures.json(), |_| figures.for_people())?;
+        .show(&figures.to_json(), |_| figures.to_text())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -89,7 +89,7 @@ impl<'a> ObservedWeek<'a> {
             .linker
             .record_event(&source.event(what), None, call.read());
         self.links.calls += 1;
-        for draft in drafts.iter().filter(|it| links(it, call)) {
+        for draft in drafts.iter().filter(|it| is_link(it, call)) {
             self.links.links += 1;
             let DraftContext::Words { words, .. } = &draft.context else {
                 continue;
@@ -142,7 +142,7 @@ impl EventSource {
 }
 
 /// True if the lesson says that this call's tool suits, or does not suit, a query.
-fn links(draft: &LessonDraft, call: &TaskCall) -> bool {
+fn is_link(draft: &LessonDraft, call: &TaskCall) -> bool {
     let is_about_call = !matches!(draft.signal, Signal::Bypassed | Signal::Abandoned);
     let has_words = matches!(draft.context, DraftContext::Words { .. });
     is_about_call && has_words && draft.tool == call.tool

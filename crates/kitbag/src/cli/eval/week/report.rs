@@ -47,7 +47,12 @@ impl WeekFigures {
         }
     }
 
-    pub(super) fn ask_unrelated(&mut self, work: &Work, off: &Experience, learned: &Experience) {
+    pub(super) fn measure_unrelated(
+        &mut self,
+        work: &Work,
+        off: &Experience,
+        learned: &Experience,
+    ) {
         for request in &work.unrelated {
             let [before, after] = [off, learned].map(|it| work.first_five(request, it));
             self.unrelated += 1;
@@ -55,7 +60,12 @@ impl WeekFigures {
         }
     }
 
-    pub(super) fn ask_neighbours(&mut self, work: &Work, off: &Experience, learned: &Experience) {
+    pub(super) fn measure_neighbours(
+        &mut self,
+        work: &Work,
+        off: &Experience,
+        learned: &Experience,
+    ) {
         for request in &work.neighbours {
             let first = [off, learned].map(|it| work.first_five(&request.query, it));
             let right: Vec<&str> = request.relevant.iter().map(String::as_str).collect();
@@ -63,7 +73,7 @@ impl WeekFigures {
         }
     }
 
-    pub(super) fn ask_tasks(&mut self, work: &Work, off: &Experience, learned: &Experience) {
+    pub(super) fn measure_tasks(&mut self, work: &Work, off: &Experience, learned: &Experience) {
         for task in &work.tasks {
             let right: Vec<&str> = task.calls.iter().map(|it| it.tool.as_str()).collect();
             for request in task.wordings() {
@@ -77,7 +87,7 @@ impl WeekFigures {
         1_000.0 * self.links.wrong as f64 / self.links.calls.max(1) as f64
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         json!({
             "servers": self.servers,
             "tools": self.tools,
@@ -87,12 +97,12 @@ impl WeekFigures {
             "wrong_links": self.links.wrong,
             "wrong_links_per_thousand_calls": self.wrong_per_thousand(),
             "unrelated": { "searches": self.unrelated, "changed": self.unrelated_changed },
-            "neighbours": self.neighbours.json(),
-            "tasks_asked": self.asked.json(),
+            "neighbours": self.neighbours.to_json(),
+            "tasks_asked": self.asked.to_json(),
         })
     }
 
-    pub(super) fn for_people(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let heading = format!(
             "{} of {} with {}\n",
             pluralize(self.tasks, "task"),
@@ -136,7 +146,7 @@ impl FoundFigures {
         self.disturbed += usize::from(brought.any(|tool| !right.contains(&tool.as_str())));
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "requests": self.requests,
             "found_without_learning": self.found_off,

@@ -21,7 +21,7 @@ use crate::cli::servers::login_dialog::{LocalBrowser, RemoteBrowser};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli::secret) struct LoginOptions {
-    /// Use a browser on another machine, and paste the address it ends up at.
+    /// Use a browser on another machine, and paste the final URL here.
     #[arg(long)]
     headless: bool,
     /// The port of the redirect URI, if the provider requires a fixed one.
@@ -75,7 +75,7 @@ impl TenantCredential<'_> {
             .advise(|| format!("set it first: kitbag secret set {name} {field} --tenant {tenant}"))
     }
 
-    /// Returns the operator's own address, or that of the tool file with the fields of the credential in it.
+    /// Returns the operator's own address, or else the tool file's address with the credential's fields filled in.
     fn address(&self, own: Option<Url>, pattern: &TextPattern) -> anyhow::Result<Url> {
         if let Some(own) = own {
             return Ok(own);

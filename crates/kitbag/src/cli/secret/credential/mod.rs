@@ -41,12 +41,12 @@ pub(super) struct CredentialHolderArguments {
 }
 
 impl CredentialHolderArguments {
-    /// True if a flag says that a credential is meant and not a secret.
+    /// True if a flag selects a credential rather than a secret.
     pub(super) fn is_given(&self) -> bool {
         self.all_tenants || self.tenant.is_some()
     }
 
-    pub(super) fn credential_key(self, name: CredentialName) -> CredentialKey {
+    pub(super) fn into_key(self, name: CredentialName) -> CredentialKey {
         let holder = match self.all_tenants {
             true => CredentialHolder::AllTenants,
             false => CredentialHolder::Tenant(self.tenant.unwrap_or_else(Tenant::local)),

@@ -28,7 +28,7 @@ use kitbag_launch_review::{Review, ReviewSource};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "From the registry")]
 pub(super) struct FromRegistry {
-    /// Look NAME up in the registry although it has no owner.
+    /// Look up NAME in the registry even though it has no owner.
     #[arg(long)]
     pub(super) registry: bool,
     /// Local name [default: the last part of its registry name].

@@ -137,7 +137,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
             origin,
             test,
         },
-        for_people,
+        format_report,
     )?;
     if readable {
         invocation.output.note(READABLE);
@@ -266,7 +266,7 @@ async fn open_app(name: &ServerName, invocation: &Invocation) -> anyhow::Result<
     App::open(&config).await
 }
 
-fn for_people(added: &AddReport) -> String {
+fn format_report(added: &AddReport) -> String {
     let AddReport {
         name, config, test, ..
     } = added;

@@ -18,7 +18,7 @@ use crate::cli::index::format_progress;
 use crate::cli::output::pluralize;
 
 /// The worst rank that passes.
-const MOST_RANK: usize = 3;
+const MAX_RANK: usize = 3;
 
 /// The outcome of all searches.
 pub(super) struct IntentSearch {
@@ -49,7 +49,7 @@ pub(super) async fn search(
     });
     let index = index.await?;
     let options = Options {
-        top_k: MOST_RANK,
+        top_k: MAX_RANK,
         ..Options::default()
     };
     let all = pluralize(search.intents, "intent");

@@ -50,14 +50,12 @@ impl CheckReport {
         self.checks = wanted.filter(|it| self.has_input_for(*it)).collect();
     }
 
-    pub(in crate::cli::tools) fn is_well(&self) -> bool {
+    pub(in crate::cli::tools) fn passed(&self) -> bool {
         self.findings.is_empty()
     }
 
     pub(in crate::cli::tools) fn show(&self, invocation: &Invocation) -> anyhow::Result<()> {
-        invocation
-            .output
-            .show(&self.to_json(), |_| self.for_people())
+        invocation.output.show(&self.to_json(), |_| self.to_text())
     }
 
     /// True if the data that the check needs is present.
@@ -76,7 +74,7 @@ impl CheckReport {
         let sources = sources.map(|(name, tools)| json!({ "path": name, "tools": tools }));
         let (intents, among) = self.searched.unzip();
         json!({
-            "ok": self.is_well(),
+            "ok": self.passed(),
             "findings": findings,
             "checks": check_names(&self.checks),
             "sources": sources.collect::<Vec<_>>(),
@@ -87,7 +85,7 @@ impl CheckReport {
         })
     }
 
-    pub(in crate::cli::tools) fn for_people(&self) -> String {
+    pub(in crate::cli::tools) fn to_text(&self) -> String {
         let mut lines: Vec<String> = self.findings.iter().map(format_finding).collect();
         lines.push(self.summary());
         lines.join("\n")

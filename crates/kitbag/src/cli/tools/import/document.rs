@@ -13,11 +13,11 @@ use url::Url;
 use crate::cli::failure::Advise as _;
 
 /// In bytes. The largest public documents have 12 million.
-const LARGEST: usize = 64 * 1024 * 1024;
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// Large documents take long to download.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// More than legitimate URLs need.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Reads the document from a path or URL.
 pub(super) async fn read_document(spec: &str) -> anyhow::Result<String> {
@@ -28,8 +28,8 @@ pub(super) async fn read_document(spec: &str) -> anyhow::Result<String> {
         });
     }
     let size = fs::metadata(spec).with_context(|| format!("cannot read {spec}"))?;
-    if size.len() > LARGEST as u64 {
-        bail!("{spec} is larger than {LARGEST} bytes");
+    if size.len() > MAX_BYTES as u64 {
+        bail!("{spec} is larger than {MAX_BYTES} bytes");
     }
     fs::read_to_string(spec).with_context(|| format!("{spec} is not UTF-8 text"))
 }
@@ -37,7 +37,7 @@ pub(super) async fn read_document(spec: &str) -> anyhow::Result<String> {
 async fn fetch(mut url: Url) -> anyhow::Result<String> {
     let guard = address_guard(AddressRules::default());
     let client = guarded_client(guard.clone()).timeout(TIMEOUT).build()?;
-    for _ in 0..=MOST_REDIRECTS {
+    for _ in 0..=MAX_REDIRECTS {
         let answer = request(&client, &url, &guard).await?;
         match redirect::redirect_location(&answer)? {
             Some(location) => {
@@ -69,7 +69,7 @@ async fn read_body(answer: Response, url: &Url) -> anyhow::Result<String> {
     if !answer.status().is_success() {
         bail!("{url} responded with {}", answer.status());
     }
-    let body = kitbag_fetch::read_body(answer, LARGEST).await;
+    let body = kitbag_fetch::read_body(answer, MAX_BYTES).await;
     let body = body.with_context(|| format!("cannot fetch {url}"))?;
     String::from_utf8(body).with_context(|| format!("{url} is not UTF-8 text"))
 }

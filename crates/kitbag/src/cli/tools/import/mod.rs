@@ -111,9 +111,9 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     }
     invocation
         .output
-        .show(&generated.to_json(), |_| generated.for_people())?;
+        .show(&generated.to_json(), |_| generated.to_text())?;
     Ok(crate::cli::to_exit_code(
-        generated.check.as_ref().is_none_or(CheckReport::is_well),
+        generated.check.as_ref().is_none_or(CheckReport::passed),
     ))
 }
 
@@ -255,7 +255,7 @@ impl GeneratedFiles {
         })
     }
 
-    fn for_people(&self) -> String {
+    fn to_text(&self) -> String {
         let Imported { files, skipped, .. } = &self.imported;
         let mut lines: Vec<String> = files
             .iter()
@@ -278,7 +278,7 @@ impl GeneratedFiles {
             self.out.display(),
             pluralize(skipped.len(), "operation")
         ));
-        lines.extend(self.check.as_ref().map(CheckReport::for_people));
+        lines.extend(self.check.as_ref().map(CheckReport::to_text));
         lines.extend(self.next.iter().map(|step| format!("Next: {step}")));
         lines.join("\n")
     }

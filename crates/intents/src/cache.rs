@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::canonical;
 use crate::template::IntentTemplate;
-use crate::words::SpokenRequest;
+use crate::words::FoldedRequest;
 
 /// How long a result is cached unless its template sets another time.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(300);
@@ -99,7 +99,7 @@ impl CacheKey {
 impl CacheSubject<'_> {
     fn text(&self) -> String {
         match self {
-            Self::Words(words) => format!("words\0{}", SpokenRequest::read(words).folded_text()),
+            Self::Words(words) => format!("words\0{}", FoldedRequest::read(words).folded_text()),
             Self::Template(template) => format!("template\0{}", template.fingerprint()),
             Self::Tool(tool) => format!("tool\0{tool}"),
         }

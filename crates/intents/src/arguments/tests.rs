@@ -1,4 +1,4 @@
-//! Claims about which values are read from a request, and which requests are left alone.
+//! Claims about which values are read from a request, and which requests are not bound.
 
 use serde_json::json;
 

@@ -9,8 +9,8 @@ use crate::record::{
     AgentCapability, AgentFile, Availability, CitedSource, ImplementationNotes, RecordStatus,
 };
 
-/// The description of a capability that no document mentions. Without it, a model would read `null`
-/// as a no.
+/// The description of a capability that no document mentions. Without it, a model would take `null`
+/// for a no.
 const UNDOCUMENTED: &str = "No document that was read says whether it has this.";
 
 /// Returns everything about one capability of one agent.

@@ -27,7 +27,7 @@ impl AgentAnswers {
         }
     }
 
-    /// Answers what an agent can do about a capability.
+    /// Answers whether an agent has a capability, and how.
     pub async fn lookup(&self, agent: &str, capability: &str) -> Result<Value, Miss> {
         let FoundAgent { agent, also } = self.agent(agent).await?;
         let mut answer = json!({ "agent": agent.agent.id });

@@ -303,8 +303,8 @@ impl<'a> TestedModel<'a> {
         }
     }
 
-    /// Returns everything that an answer may depend on besides the entry and the parameters. With
-    /// several turns, this includes the searchable tools and the turn limit.
+    /// Returns everything that an answer may depend on, apart from the entry and the parameters.
+    /// With several turns, this includes the searchable tools and the turn limit.
     fn fingerprint_text(&self, item: SuiteItem<'_>, tools: &EvalTools) -> String {
         let shown = serde_json::to_string(&self.definitions).expect("definitions are JSON");
         let turns = match item {

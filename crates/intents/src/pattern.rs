@@ -181,7 +181,7 @@ fn mark_announced(elements: &mut [PatternElement]) {
         match element {
             PatternElement::Literal(word) => before.clone_from(word),
             PatternElement::Placeholder(placeholder) => {
-                placeholder.announced = is_preposition(&before)
+                placeholder.announced = is_preposition(&before);
             }
         }
     }

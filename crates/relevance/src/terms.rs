@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_taken_apart_within_bounds(text in ".{0,400}") {
+        fn any_text_is_split_within_bounds(text in ".{0,400}") {
             prop_assert!(split_terms(&text).len() <= MAX_TERMS);
         }
     }

@@ -170,7 +170,7 @@ impl Row {
     }
 }
 
-/// The memory in the row of the direct way is the upstream's own.
+/// In the row `direct`, the memory is the upstream's own.
 fn table(rows: &[Row]) {
     println!(
         "{:<10} {:<7} {:>7} {:<10} {:>9} {:>9} {:>9} {:>10} {:>10} {:>7} {:>8}",

@@ -352,7 +352,7 @@ fn has_word(name: &str, word: &str) -> bool {
 }
 
 fn names_word(words: &HashSet<String>, word: &str) -> bool {
-    let mut same = SAME.iter().filter(|(request, _)| stem(request) == word);
+    let mut same = SAME.iter().filter(|(term, _)| stem(term) == word);
     words.contains(word) || same.any(|(_, meant)| words.contains(&stem(meant)))
 }
 

@@ -29,7 +29,7 @@ pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<
 
 /// Returns the position of a name next to one of these nouns: `the table orders`, `the orders
 /// table`.
-pub(super) fn name_beside_noun(
+pub(super) fn find_name_next_to_noun(
     request: &RequestParts<'_>,
     nouns: &[String],
     used: &[bool],

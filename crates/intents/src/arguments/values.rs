@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::DescribedTool;
 use super::agreement::{is_common, own_stems, statement_start, stem};
-use super::positions::{end_of_text, name_beside_noun, nouns, range_after};
+use super::positions::{end_of_text, find_name_next_to_noun, nouns, range_after};
 use super::request_parts::{PartKind, RequestParts, clock, is_file_name};
 use super::role::{Parameter, Role};
 use super::zones::ZoneNames;
@@ -164,8 +164,8 @@ impl<'a> Reader<'a> {
     fn number(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let numbers = self.free_positions(&[PartKind::Number]);
         let nouns = nouns(parameter, self.tool);
-        let beside =
-            name_beside_noun(self.request, &nouns, &self.used).filter(|at| numbers.contains(at));
+        let beside = find_name_next_to_noun(self.request, &nouns, &self.used)
+            .filter(|at| numbers.contains(at));
         let first = numbers.first().copied().filter(|_| parameter.required);
         self.numeric(beside.or(first)?, parameter)
     }
@@ -349,8 +349,8 @@ impl<'a> Reader<'a> {
 
     fn name(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let nouns = nouns(parameter, self.tool);
-        let beside =
-            name_beside_noun(self.request, &nouns, &self.used).filter(|at| self.may_name(*at));
+        let beside = find_name_next_to_noun(self.request, &nouns, &self.used)
+            .filter(|at| self.may_name(*at));
         if let Some(at) = beside {
             return Some(self.take_word(at).into());
         }

@@ -7,8 +7,8 @@ use crate::meaning::{Embed, Meaning};
 use crate::question::{Candidates, FoundAgent, FoundAgents, FoundCapability, Miss};
 use crate::record::{AgentCapability, AgentFile, Availability};
 use crate::rows::{
-    brief, comparison_row, every_source, likely, list_row, outline, round_confidence, sources,
-    whole, without,
+    brief, comparison_row, every_source, full_row, likely, list_row, outline, round_confidence,
+    sources, without,
 };
 
 /// Answers questions from the library. A name that is not found by its words is found by vectors,
@@ -33,7 +33,7 @@ impl AgentAnswers {
         let mut answer = json!({ "agent": agent.agent.id });
         match self.capability(capability).await {
             FoundCapability::One { term, confidence } => {
-                answer["capability"] = whole(agent, term);
+                answer["capability"] = full_row(agent, term);
                 mention_doubt(&mut answer, confidence);
             }
             FoundCapability::Several(candidates) => {

@@ -163,7 +163,7 @@ impl<V> ResultCache<V> {
 
     /// Drops everything from a server, after a write to it or a change in the definition of one of
     /// its tools.
-    pub fn server_changed(&mut self, server: &ServerName) {
+    pub fn invalidate_server(&mut self, server: &ServerName) {
         self.tick += 1;
         self.changed.insert(server.clone(), self.tick);
         self.retain(|kept| !kept.servers.contains(server));
@@ -292,9 +292,9 @@ mod tests {
         let mut cache = Checked::new(9, 900);
         let before = cache.0.mark();
         cache.put("acme", "a", 1, before);
-        cache.0.server_changed(&"mail".parse().unwrap());
+        cache.0.invalidate_server(&"mail".parse().unwrap());
         assert_eq!(cache.get("acme", "a", 0), Some(1));
-        cache.0.server_changed(&"git".parse().unwrap());
+        cache.0.invalidate_server(&"git".parse().unwrap());
         assert_eq!(cache.get("acme", "a", 0), None);
         cache.put("acme", "a", 2, before);
         assert_eq!(

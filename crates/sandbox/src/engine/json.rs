@@ -205,18 +205,18 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
     }
 
     fn string(&mut self, string: &str) -> Result<(), JsonError> {
-        self.fits(string.len())?;
+        self.check_length(string.len())?;
         let written = serde_json::to_string(string).unwrap_or_default();
         self.push(&written)
     }
 
     fn push(&mut self, text: &str) -> Result<(), JsonError> {
-        self.fits(text.len())?;
+        self.check_length(text.len())?;
         self.text.push_str(text);
         Ok(())
     }
 
-    fn fits(&self, more: usize) -> Result<(), JsonError> {
+    fn check_length(&self, more: usize) -> Result<(), JsonError> {
         if self.text.len() + more > self.most {
             return Err(JsonError::TooLong);
         }

@@ -1,7 +1,7 @@
-"""Attention within each of several texts that lie end to end.
+"""Attention within each of several concatenated texts.
 
-The fast kernels exist for bfloat16 on a GPU only and their names differ between versions of
-torch, so the first that agrees with the plain computation is taken.
+The fast kernels only exist for bfloat16 on a GPU, and their names differ between versions of
+torch. So the first kernel that agrees with the plain computation is used.
 """
 
 import torch
@@ -15,7 +15,7 @@ def attend(query, key, value, packed):
 
 
 def padded(query, key, value, packed):
-    """The plain way: one text per row, filled up to the longest."""
+    """The plain computation: one text per row, padded to the longest."""
     rows, heads, width = len(packed.starts) - 1, query.shape[1], query.shape[2]
     spread = torch.zeros(3, rows, packed.longest, heads, width, dtype=query.dtype, device=query.device)
     spread[:, packed.owner, packed.place] = torch.stack([query, key, value])
@@ -50,7 +50,7 @@ def fastest():
 
 @torch.enable_grad()
 def agrees(way):
-    """Whether a kernel gives the values and the gradients of the plain computation."""
+    """True if a kernel gives the values and gradients of the plain computation."""
     from encoder import Packed
 
     lengths = [5, 17, 64, 1]

@@ -1,4 +1,4 @@
-"""Reads the published encoders that training starts from, under one set of tensor names.
+"""Reads the published encoders that training starts from, with uniform tensor names.
 
 A tensor is named `word`, `position`, `norm.weight`, `0.query.weight`, `0.query.bias`,
 `0.attention_norm.weight`, … `5.output.bias`: embeddings first, then layer by layer.
@@ -28,7 +28,7 @@ def minilm(folder):
 
 
 def gte(folder):
-    """gte-small from its ONNX export, where a matrix is known only by the node that uses it."""
+    """gte-small from its ONNX export, where only the node that uses a matrix has its name."""
     import onnx
 
     graph = onnx.load(folder / "gte" / "model.onnx").graph
@@ -41,7 +41,7 @@ def gte(folder):
 
 
 def renamed(published):
-    """Our names; the token type, always zero, is folded into the positions."""
+    """The tensors under our names. The token type, which is always zero, is added to the positions."""
     first = "embeddings."
     kind = published[first + "token_type_embeddings.weight"][0]
     tensors = {
@@ -59,7 +59,7 @@ def renamed(published):
 
 
 def write(path, tensors):
-    """Matrices as int8 with a scale per row: small enough to travel, exact enough to start from."""
+    """Writes matrices as int8 with a scale per row: small enough to copy, exact enough to start from."""
     table = {}
     for name, tensor in tensors.items():
         if tensor.ndim == 1:
@@ -77,7 +77,7 @@ def read(path):
 
 
 def unpacked(table):
-    """Rounded matrices times their steps, and the other tensors as they are."""
+    """Rounded matrices multiplied by their scales; the other tensors unchanged."""
     return {
         name: table[name] * table[f"{name} scale"][:, None] if f"{name} scale" in table else table[name]
         for name in table

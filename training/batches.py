@@ -1,7 +1,7 @@
-"""Training requests in batches, and texts into vectors on the GPU.
+"""Draws batches of training requests, and embeds texts on the GPU.
 
-Numbers of rows, tools and texts stay on the CPU, so that the GPU is never waited for while the
-next batch is drawn.
+The numbers of rows, tools and texts stay on the CPU, so that drawing the next batch never waits
+for the GPU.
 """
 
 import dataclasses
@@ -15,13 +15,13 @@ from mixtures import TRIALS
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TWIN_SIMILARITY = 0.88
 SPELLINGS = (0.6, 0.2, 0.2)
-# Texts that are embedded at once when no gradient is wanted; their similarities to all tools fit beside them.
+# Texts that are embedded at once if no gradient is needed. Their similarities to all tools fit into memory as well.
 BLOCK = 2048
 
 
 @dataclasses.dataclass
 class Batch:
-    """A request, one tool that answers it and a text of that tool, per row."""
+    """For each row: a request, one tool that answers it, and a text of that tool."""
 
     rows: np.ndarray
     tools: np.ndarray
@@ -43,15 +43,15 @@ class Requests:
             self.groups[str(name)] = by_server(rows, self.server[self.relevant[rows, 0]])
 
     def mix(self, trial):
-        """Draws from now on as the trial of this name says."""
+        """Uses the mixture of this trial for all later batches."""
         mixture, self.together = TRIALS[trial]
         weights = np.array([mixture[name] for name in self.groups])
         self.weights = weights / weights.sum()
 
     def batch(self, draw, size):
-        """Rows of the mixture, several of one server at a time, so that siblings meet."""
+        """Draws rows of the mixture, several of one server at a time, so that similar tools compete."""
         counts = draw.multinomial(size, self.weights)
-        rows = np.concatenate([several(draw, *group, count, self.together) for group, count in zip(self.groups.values(), counts)])
+        rows = np.concatenate([draw_rows(draw, *group, count, self.together) for group, count in zip(self.groups.values(), counts)])
         tools = self.relevant[rows, draw.integers(0, self.counts[rows])]
         own = self.instead[rows]
         return Batch(rows, tools, self.query[rows], np.where(own >= 0, own, self.spelling(draw, tools)))
@@ -60,11 +60,11 @@ class Requests:
         return self.variants[tools, draw.choice(3, len(tools), p=SPELLINGS)]
 
     def find_twins(self, model):
-        """Vectors by which tools of different servers are recognised as saying the same."""
+        """Computes the vectors that identify tools of different servers with the same meaning."""
         self.plain = self.texts.vectors(model, self.variants[:, 0])
 
     def false_negatives(self, batch):
-        """Where a row's request is also answered by a column's tool, the row's own apart."""
+        """True where another row's tool also answers a row's request."""
         relevant, tools = gpu(self.relevant[batch.rows]), gpu(batch.tools)
         excluded = torch.zeros(len(tools), len(tools), dtype=torch.bool, device=DEVICE)
         for column in range(relevant.shape[1]):
@@ -75,7 +75,7 @@ class Requests:
 
 
 class Texts:
-    """Token rows on the GPU, embedded in blocks of like length."""
+    """Tokenised texts on the GPU, embedded in blocks of similar length."""
 
     def __init__(self, table):
         ends = table["ends"].astype(np.int64)
@@ -84,54 +84,55 @@ class Texts:
         self.tokens = gpu(table["tokens"].astype(np.int32))
 
     def embed(self, model, texts, **kwargs):
-        """One vector per text number, with gradients."""
+        """Returns one vector per text number, with gradients."""
         starts, owner, place = end_to_end(self.lengths[texts])
         return model(self.packed(starts, owner, place, self.starts[texts][owner] + place), **kwargs)
 
     def packed(self, starts, owner, place, source):
-        """`source` has the number of each token in this table."""
+        """`source` is the index of each token in this table."""
         longest = int(np.diff(starts).max())
         return Packed(self.tokens[gpu(source)], gpu(place), gpu(owner), gpu(starts.astype(np.int32)), longest)
 
     @torch.no_grad()
     def vectors(self, model, texts, dtype=torch.bfloat16):
-        """One vector per text number, for any number of them."""
+        """Returns one vector per text number, without gradients, for any number of texts."""
         model.eval()
         return by_length(self.lengths[texts], lambda block: self.embed(model, texts[block], dtype=dtype).to(dtype))
 
 
 def end_to_end(lengths):
-    """Where texts of these lengths begin (with the total at the end), and each token's text and place in it."""
+    """Returns the starts of concatenated texts of these lengths (and the total), and each token's text and position in it."""
     starts = np.append(0, np.cumsum(lengths))
     owner = np.repeat(np.arange(len(lengths)), lengths)
     return starts, owner, np.arange(starts[-1]) - starts[owner]
 
 
 def by_length(lengths, compute, size=BLOCK):
-    """What `compute` makes of the rows with these lengths, in their order; it gets rows of like length at a time."""
+    """Applies `compute` to blocks of rows of similar length, and returns the results in the original order."""
     order = np.argsort(lengths, kind="stable")
     found = torch.cat([compute(order[block]) for block in blocks(len(order), size)])
     return torch.empty_like(found).index_copy_(0, gpu(order), found)
 
 
 def blocks(count, size=BLOCK):
-    """The numbers up to `count`, so many at a time."""
+    """Splits the numbers below `count` into blocks of at most `size`."""
     return np.array_split(np.arange(count), -(-count // size))
 
 
 def are_twins(likeness, server, other):
-    """True where tools of different servers say the same, by the likeness of their vectors in the published model."""
+    """True where tools of different servers have the same meaning, by the similarity of their vectors in the published model."""
     return ((server != other) | (other < 0)) & (likeness > TWIN_SIMILARITY)
 
 
 def by_server(rows, servers):
-    """Rows ordered by server, and where each server's run begins and how long it is."""
+    """Returns the rows sorted by server, and the start and the length of each server's run."""
     order = np.argsort(servers, kind="stable")
     starts = np.flatnonzero(np.diff(servers[order], prepend=-2))
     return rows[order], starts, np.diff(np.append(starts, len(rows)))
 
 
-def several(draw, rows, starts, sizes, count, together):
+def draw_rows(draw, rows, starts, sizes, count, together):
+    """Draws `count` rows, `together` of one server at a time."""
     picked = draw.integers(0, len(rows), -(-count // together))
     server = np.searchsorted(starts, picked, "right") - 1
     inside = draw.integers(0, 1 << 30, (len(picked), together)) % sizes[server][:, None]

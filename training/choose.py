@@ -2,8 +2,8 @@
 
 usage: choose.py PACK
 
-Each run is MiniLM by contrast, as a teacher of few steps: enough to tell mixtures apart by a
-point or two, and a tenth of the time of a whole student.
+Each run trains MiniLM contrastively, like a teacher but for fewer steps. This distinguishes
+mixtures to a point or two, in a tenth of the time of a whole student.
 """
 
 import argparse
@@ -11,14 +11,14 @@ import pathlib
 import sys
 
 from mixtures import TRIALS
-from train import Stage, Teacher, opened, published, teach
+from train import Stage, Teacher, load, published, teach
 
 RUN = Teacher("minilm", 3, Stage(400, 1e-4))
 
 
 def main(pack):
     options = argparse.Namespace(pack=pack, mixture="plain")
-    data, tests, log = opened(options)
+    data, tests, log = load(options)
     for trial in TRIALS:
         data.mix(trial)
         model = teach(RUN, published(options, RUN.base), data, log)

@@ -7,7 +7,7 @@ from document import ACTION_OF
 MAX_CLAUSES = 6
 MIN_WORDS = 3
 
-# What else requests of the training data begin with, where it is rarely a noun.
+# More verbs that begin requests in the training data and are rarely nouns.
 MORE_VERBS = (
     "activate adjust append apply approve archive arrange ask assess attach automate book bring buy choose clean click clone close "
     "commit compare compile complete compress compute conduct confirm connect copy detect determine draw dump duplicate email ensure "
@@ -28,7 +28,7 @@ MARKS = " ,.;:!?"
 
 
 def clauses(request):
-    """The steps of a request in its own words; empty when there is only one."""
+    """Returns the steps of a request as parts of its text; empty if there is only one."""
     steps = []
     for line in request.splitlines():
         words, start = line.split(), 0
@@ -42,12 +42,12 @@ def clauses(request):
 
 
 def is_whole(words):
-    """Whether these are a step rather than a fragment."""
+    """True for a step rather than a fragment."""
     return len(words) >= MIN_WORDS or len(words) == 2 and words[0].lower() in VERBS
 
 
 def begins(words, at):
-    """Whether a step begins with the word at this place, which is not the first."""
+    """True if a step begins at this word, which is not the first."""
     before, word, after = words[at - 1], bare(words[at]), words[at + 1 : at + 2]
     if BETWEEN_SENTENCES.search(before) or NUMBERED.match(words[at]):
         return True

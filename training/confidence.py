@@ -1,11 +1,12 @@
 """Fits the probability that the first tool is right, and that one of the first five is.
 
 usage: confidence.py DATA PACK VECTORS
-  VECTORS  the folder that a training run left
+  VECTORS  the output folder of a training run
 
-The requests are those for servers that training left out. Each is asked of catalogs of several
-sizes: as they are, without the right tools and their equals, and without the whole server. Prints
-the weights for crates/relevance/src/confidence.rs, and how well they do on servers not fitted on.
+Uses the requests for servers that training left out. Each is searched in catalogs of several
+sizes: unchanged, without the right tools and their equivalents, and without the whole server.
+Prints the weights for crates/relevance/src/confidence.rs, and their quality on servers that the
+fit did not use.
 """
 
 import json
@@ -23,11 +24,11 @@ from packing import rows
 from testsets import WRITTEN
 
 SIZES = 30, 100, 300, 1000, 3000
-# Tools this alike do the same, whatever their servers.
+# Tools with this similarity do the same, whatever their servers.
 EQUAL = 0.85
 SHOWN = 5
 WHOLE, WITHOUT_TOOL, WITHOUT_SERVER = range(3)
-# Half of the requests can be done.
+# Half of the requests are possible.
 WEIGHT = {WHOLE: 0.5, WITHOUT_TOOL: 0.25, WITHOUT_SERVER: 0.25}
 FALSE_ALARMS = 0.05
 FEATURES = "score", "lead over the second", "lead over the fifth", "size"
@@ -43,10 +44,10 @@ def main(data, pack, vectors):
         written = Written(corpus, held_out[corpus], rows(folder / "tools.jsonl"), rows(folder / "queries.jsonl"), table, vectors)
         for size in SIZES:
             for catalog in written.catalogs(size):
-                written.ask(catalog, samples)
+                written.add_samples(catalog, samples)
     samples = samples.arrays()
     for number, name in enumerate(("first", "any")):
-        tell(name, samples, samples["right"][:, number].astype(float))
+        fit_and_print(name, samples, samples["right"][:, number].astype(float))
 
 
 class Written:
@@ -66,7 +67,7 @@ class Written:
                 self.requests.append((collapse(query["query"]), vector, right))
 
     def catalogs(self, size):
-        """Every server that is asked for in one catalog, half of which are other servers."""
+        """Yields catalogs that together contain every requested server. Half of each is other servers."""
         chance = np.random.default_rng(size)
         asked = {self.server[tool] for _, _, right in self.requests for tool in right}
         others = [server for server in np.unique(self.server) if server not in asked]
@@ -85,7 +86,7 @@ class Written:
             catalog.extend(np.flatnonzero(self.server == server))
         return np.array(sorted(catalog), int)
 
-    def ask(self, catalog, samples):
+    def add_samples(self, catalog, samples):
         here = set(catalog.tolist())
         asked = [request for request in self.requests if here.issuperset(request[2])]
         if not asked:
@@ -118,14 +119,14 @@ class Samples:
         return {name: np.array(values) for name, values in self.rows.items()}
 
 
-def tell(name, samples, right):
+def fit_and_print(name, samples, right):
     weight = np.array([WEIGHT[kind] / (samples["kind"] == kind).sum() for kind in samples["kind"]])
     servers = np.random.default_rng(0).permutation(np.unique(samples["server"]))
     tested = np.isin(samples["server"], servers[: len(servers) // 3])
     fitted = logistic(samples["features"][~tested], right[~tested], weight[~tested])
     chance = probability(fitted, samples["features"])
     error = calibration_error(chance[tested], right[tested], weight[tested])
-    print(f"{name}: calibration error {error:.3f} on {tested.sum()} samples of servers not fitted on")
+    print(f"{name}: calibration error {error:.3f} on {tested.sum()} samples of servers that the fit did not use")
     answered = tested & (samples["kind"] == WHOLE) & samples["right"][:, 1]
     bar = np.quantile(chance[answered], FALSE_ALARMS)
     for kind, what in ((WITHOUT_TOOL, "without the tool"), (WITHOUT_SERVER, "without the server")):
@@ -135,7 +136,7 @@ def tell(name, samples, right):
 
 
 def logistic(features, right, weight):
-    """Weights for the features, and a constant."""
+    """Returns the weights of the features, and a constant."""
     middle, spread = features.mean(0), features.std(0)
     scaled = np.c_[(features - middle) / spread, np.ones(len(features))]
     weight = weight / weight.sum()
@@ -155,7 +156,7 @@ def probability(values, features):
 
 
 def calibration_error(chance, right, weight):
-    """The mean distance between what was said and what was so, over ten bins."""
+    """Returns the mean distance between probability and outcome over ten bins."""
     bins = np.minimum((chance * 10).astype(int), 9)
     weight = weight / weight.sum()
     gaps = [abs((weight * (chance - right))[bins == number].sum()) for number in range(10)]

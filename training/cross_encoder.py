@@ -1,9 +1,9 @@
-"""Trains a cross-encoder: a model that reads a request and a tool together and says how well they fit.
+"""Trains a cross-encoder: a model that reads a request and a tool together and scores how well they match.
 
 usage: cross_encoder.py PACK WORK [--mixture NAME]
 
-It is too slow to rank with, so it teaches: WORK receives its opinion of the tools that the teachers rank
-first for every training request, for `train.py student`.
+It is too slow for ranking, so it teaches: its scores of the tools that the teachers rank first for each
+training request go into WORK, for `train.py student`.
 """
 
 import argparse
@@ -17,19 +17,19 @@ from batches import DEVICE, are_twins, by_length, end_to_end, gpu
 from encoder import Encoder, summed
 from mixtures import TRIALS
 from teaching import NEIGHBOURS, OPINIONS, Teaching
-from train import Stage, descend, opened
+from train import Stage, descend, load
 
-# It begins as this teacher.
+# The teacher whose weights it starts from.
 BASE = "teacher-gte-2.npz"
 STAGE = Stage(2000, 6e-5, batch=160)
-# Wrong tools beside the right one of a request.
+# Wrong tools per request, in addition to the right one.
 WRONG = 7
-# Pairs that are read in one go when no gradient is wanted.
+# Pairs that are scored at once if no gradient is needed.
 BLOCK = 4096
 
 
 class CrossEncoder(Encoder):
-    """An encoder whose attention sees both texts; the tool's tokens carry a mark."""
+    """An encoder whose attention sees both texts; the tool's tokens are marked."""
 
     def __init__(self, tensors, dropout):
         super().__init__(tensors, dropout)
@@ -38,7 +38,7 @@ class CrossEncoder(Encoder):
         self.offset = torch.nn.Parameter(torch.zeros(1))
 
     def forward(self, packed, of_tool, dtype=torch.bfloat16):
-        """One number per pair: the logarithm of the odds that the tool is right."""
+        """Returns one number per pair: the log-odds that the tool is right."""
         marks = of_tool[:, None].to(dtype) * self.mark.to(dtype)
         hidden = self.layered(self.embedded(packed, dtype) + marks, packed)
         lengths = packed.starts.diff()[:, None]
@@ -46,18 +46,18 @@ class CrossEncoder(Encoder):
 
 
 def main(options):
-    data, _, log = opened(options)
-    known = Teaching.of(options.work, data)
+    data, _, log = load(options)
+    known = Teaching.from_folder(options.work, data)
     model = CrossEncoder(np.load(options.work / BASE), dropout=0.1).to(DEVICE)
     train(model, known, data, log)
     rows = np.repeat(np.arange(len(data.query)), NEIGHBOURS)
     found = opinions(model, data.texts, data.query[rows], data.variants[known.best.ravel(), 0])
     np.save(options.work / OPINIONS, found.reshape(-1, NEIGHBOURS).astype(np.float16))
-    log.say(f"{len(rows)} pairs read")
+    log.say(f"{len(rows)} pairs scored")
 
 
 def train(model, known, data, log):
-    """Each request with a right tool and some that the teachers take for right."""
+    """Trains on each request with a right tool and several that the teachers mistake for right."""
     draw = np.random.default_rng(11)
 
     def loss():
@@ -71,7 +71,7 @@ def train(model, known, data, log):
 
 
 def wrong_tools(batch, known, data, draw):
-    """Tools near to each request and one from anywhere, and which of them are wrong for all we know."""
+    """Draws tools near each request and one from anywhere. Returns them, and which of them are not known to be right."""
     size = len(batch.rows)
     near = known.best[batch.rows[:, None], draw.integers(0, NEIGHBOURS, (size, WRONG - 1))]
     tools = np.column_stack([near, draw.choice(data.seen_tools, size)])
@@ -82,27 +82,27 @@ def wrong_tools(batch, known, data, draw):
 
 
 def right_first(found, excluded):
-    """Cross entropy within each row, whose first tool is right."""
+    """Cross entropy within each row, of which the first tool is right."""
     others = found[:, 1:].masked_fill(excluded, -1e4)
     return F.cross_entropy(torch.cat([found[:, :1], others], 1), torch.zeros(len(found), dtype=torch.long, device=DEVICE))
 
 
 def right_alone(found, excluded):
-    """Cross entropy of each pair by itself, so that a score means something without others beside it."""
+    """Cross entropy of each pair by itself, so that a score has a meaning independent of other pairs."""
     wrong = F.softplus(found[:, 1:]).masked_fill(excluded, 0)
     return F.softplus(-found[:, 0]).mean() + wrong.mean()
 
 
 @torch.no_grad()
 def opinions(model, texts, requests, tools):
-    """One number per pair of text numbers, for any number of them."""
+    """Returns one score per pair of text numbers, without gradients, for any number of pairs."""
     model.eval()
     lengths = texts.lengths[requests] + texts.lengths[tools]
     return by_length(lengths, lambda block: read(model, texts, requests[block], tools[block]), BLOCK).cpu().numpy()
 
 
 def read(model, texts, requests, tools):
-    """The tool's text follows the request's, without its opening token; both count places from their own start."""
+    """Scores pairs. The tool's text follows the request's, without its start token; positions begin anew in each text."""
     of_request, of_tool = texts.lengths[requests], texts.lengths[tools] - 1
     starts, owner, inside = end_to_end(of_request + of_tool)
     is_tool = inside >= of_request[owner]

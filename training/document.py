@@ -1,10 +1,9 @@
-"""The text that stands for a tool: what the embedder reads and the index is built from.
+"""The text that is embedded for a tool.
 
-`{tool_name} | {description} | scopes: {scopes} | tags: {tags}`, never longer than
-`TEXT_BYTES`. Declared scopes and tags are used as they are; where there are none they are
-derived from the provider, the name and the parameters, so that the text carries what a
-request is likely to mention. README.md states the same rules for the Rust side, and
-fixtures/documents.jsonl holds them to it.
+`{tool_name} | {description} | scopes: {scopes} | tags: {tags}`, at most `TEXT_BYTES` long.
+Scopes and tags are used as declared, else derived from the server, the name and the parameters,
+so that the text has the words that requests mention. crates/relevance/src/tool_text.rs must
+produce the same text; fixtures/documents.jsonl tests it.
 """
 
 TEXT_BYTES = 448
@@ -12,10 +11,10 @@ NAME_BYTES = 96
 SCOPES_BYTES = 64
 TAGS_BYTES = 128
 MAX_PARAMETERS = 8
-MAX_PROVIDER_WORDS = 6
+MAX_SERVER_WORDS = 6
 
-# Words that say "this is an MCP server", which is true of every provider.
-PROVIDER_NOISE = {"mcp", "server", "servers"}
+# Words that do not distinguish servers.
+SERVER_NOISE = {"mcp", "server", "servers"}
 
 ACTIONS = {
     "read": "get list show read fetch view describe retrieve check count inspect download export display",
@@ -30,8 +29,8 @@ ACTION_OF = {verb: action for action, verbs in ACTIONS.items() for verb in verbs
 
 
 def document(tool):
-    """The text of record for a tool: a dict with `name` and, where known, `description`,
-    `server`, `group`, `schema`, `scopes` and `tags`."""
+    """Returns the text for a tool, a dict with `name` and, if known, `description`, `server`,
+    `group`, `schema`, `scopes` and `tags`."""
     name = cut(collapse(tool["name"]), NAME_BYTES)
     description = collapse(tool.get("description") or "")
     scopes = joined(tool.get("scopes") or derived_scopes(tool), SCOPES_BYTES)
@@ -42,14 +41,14 @@ def document(tool):
 
 
 def derived_scopes(tool):
-    """Where the tool acts and how: provider, group, kind of action."""
-    provider = " ".join(provider_words(tool.get("server") or ""))
+    """Returns the server, the group and the kind of action."""
+    server = " ".join(server_words(tool.get("server") or ""))
     group = " ".join(words(tool.get("group") or ""))
-    return [scope for scope in (provider, group, action(tool)) if scope]
+    return [scope for scope in (server, group, action(tool)) if scope]
 
 
 def derived_tags(tool):
-    """The name as words, then the parameters that add a word to it."""
+    """Returns the name as words, then the parameters that add a word to it."""
     name = words(tool["name"])
     tags, seen = [" ".join(name)], set(name)
     for parameter in parameters(tool.get("schema"))[:MAX_PARAMETERS]:
@@ -60,18 +59,18 @@ def derived_tags(tool):
     return [tag for tag in tags if tag]
 
 
-def provider_words(provider):
+def server_words(server):
     """`@acme/weather-mcp-server` -> weather."""
-    kept = meaningful(words(provider.rsplit("/", 1)[-1])) or meaningful(words(provider)) or words(provider)
-    return list(dict.fromkeys(kept))[:MAX_PROVIDER_WORDS]
+    kept = meaningful(words(server.rsplit("/", 1)[-1])) or meaningful(words(server)) or words(server)
+    return list(dict.fromkeys(kept))[:MAX_SERVER_WORDS]
 
 
-def meaningful(provider):
-    return [word for word in provider if word not in PROVIDER_NOISE and not word.isdigit()]
+def meaningful(server):
+    return [word for word in server if word not in SERVER_NOISE and not word.isdigit()]
 
 
 def action(tool):
-    """The first verb of the name, else the first word of the description (`Lists` -> list)."""
+    """Returns the action of the first verb in the name, else of the description's first word (`Lists` -> list)."""
     for word in words(tool["name"]):
         if word in ACTION_OF:
             return ACTION_OF[word]
@@ -81,7 +80,7 @@ def action(tool):
 
 
 def parameters(schema):
-    """Parameter names, required ones first. JSON Schema, and the shapes found in data sets."""
+    """Returns the parameter names, required ones first. Takes JSON Schema and the other forms in the data sets."""
     if isinstance(schema, list):
         return [entry["name"] for entry in schema if isinstance(entry, dict) and isinstance(entry.get("name"), str)]
     if not isinstance(schema, dict):
@@ -111,7 +110,7 @@ def words(identifier):
 
 
 def joined(items, limit):
-    """As many whole items as fit; the first one is cut if it alone is too long."""
+    """Joins as many whole items as fit. A first item that is too long is truncated."""
     text = ""
     for item in map(collapse, items):
         longer = f"{text}, {item}" if text else cut(item, limit)
@@ -126,8 +125,8 @@ def collapse(text):
 
 
 def cut(text, limit):
-    """The text, or its longest run of whole words within `limit` bytes (of whole characters,
-    where the first word alone is longer)."""
+    """Returns the text, or its longest prefix of whole words within `limit` bytes. If the first word
+    is longer, it is cut at a character."""
     if size(text) <= limit:
         return text
     kept = text.encode()[: max(limit, 0)].decode(errors="ignore")

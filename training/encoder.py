@@ -1,9 +1,9 @@
-"""The encoder: a small BERT with mean pooling, in full precision or as int8 will compute it.
+"""The encoder: a small BERT with mean pooling, in full precision or with int8 rounding.
 
-Texts of a batch lie end to end in one long row of tokens, so nothing is spent on padding.
-Tensors have the names of bases.py. With `quantised` on, every matrix product sees the numbers
-the int8 runtime will see: weights rounded per output row, activations per token. Gradients
-pass through the rounding as if it were not there.
+The texts of a batch are concatenated into one row of tokens, so nothing is spent on padding.
+Tensors have the names of bases.py. If `quantised` is true, every matrix product gets the same
+numbers as in the int8 runtime: weights rounded per output row, activations per token. Gradients
+ignore the rounding.
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ PARTS = "query key value merge attention_norm inner output output_norm".split()
 
 @dataclasses.dataclass
 class Packed:
-    """Several texts end to end: their tokens, the place of each token in its text, the text it
-    belongs to, and where texts begin (with the total at the end)."""
+    """Several concatenated texts: their tokens, the position of each token in its text, the text it
+    belongs to, and the starts of the texts (and the total)."""
 
     tokens: torch.Tensor
     place: torch.Tensor
@@ -46,7 +46,7 @@ class Encoder(torch.nn.Module):
         return self.tensors[name.replace(".", "_")]
 
     def named(self):
-        """Tensors under their own names, for saving."""
+        """Returns the tensors by name, for saving."""
         return {name: self[name].detach().float().cpu().numpy() for name in self.names()}
 
     def names(self):
@@ -54,13 +54,13 @@ class Encoder(torch.nn.Module):
         return ["word", "position"] + [f"{part}.{kind}" for part in ["norm"] + inside for kind in ("weight", "bias")]
 
     def forward(self, packed, dtype=torch.bfloat16):
-        """One unit vector per text."""
+        """Returns one unit vector per text."""
         hidden = self.layered(self.embedded(packed, dtype), packed)
-        # The length of the sum does not matter: the vector is brought to length one.
+        # The sum instead of the mean is enough, because the vector is normalised.
         return F.normalize(summed(hidden, packed), dim=-1)
 
     def embedded(self, packed, dtype):
-        """The words and their places, before the first layer."""
+        """Returns the sum of word and position embeddings, before the first layer."""
         return F.embedding(packed.tokens, self.matrix("word", dtype)) + F.embedding(packed.place, self.matrix("position", dtype))
 
     def layered(self, hidden, packed):
@@ -98,13 +98,13 @@ class Encoder(torch.nn.Module):
 
 
 def summed(hidden, packed):
-    """The sum of each text's tokens."""
+    """Returns the sum of each text's tokens."""
     total = torch.zeros(len(packed.starts) - 1, hidden.shape[1], device=hidden.device)
     return total.index_add(0, packed.owner, hidden.float())
 
 
 def rounded(tensor):
-    """Each row on its own grid of 255 levels, the widest value at 127."""
+    """Rounds each row to its own grid of 255 levels, with the largest value at 127."""
     values = tensor.detach().float()
     scale = values.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 127
     grid = ((values / scale).round() * scale).to(tensor.dtype)

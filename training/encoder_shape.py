@@ -1,4 +1,4 @@
-"""What training, export and the plain reference must agree on."""
+"""Constants on which training, export and reference.py must agree."""
 
 HEADS = 12
 NORM_EPSILON = 1e-12

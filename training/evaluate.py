@@ -1,9 +1,9 @@
-"""Measures a model on the test sets: meaning alone, words alone, both, both with steps.
+"""Measures a model on the test sets: by meaning, by words, by both, and by both with steps.
 
 usage: evaluate.py DATA PACK MODEL [SET…]
-  MODEL  kitbag-embedder.bin, computed here with reference.py (slow: use for few sets), or the
-         folder that a training run left
-  SET    names as in testsets.py, e.g. "real_intents @ real"; by default all
+  MODEL  kitbag-embedder.bin, computed with reference.py (slow: only for a few sets), or the output
+         folder of a training run
+  SET    a name from testsets.py, e.g. "real_intents @ real"; default all
 """
 
 import json
@@ -35,13 +35,13 @@ def main(data, pack, model, *chosen):
 def cases(data, pack, model, held_out, chosen=()):
     table = dict(np.load(pack / "eval.npz"))
     vectors = Vectors(table, model)
-    for name, tools, queries in testsets.every(data, held_out):
+    for name, tools, queries in testsets.all_sets(data, held_out):
         if not chosen or name in chosen:
             yield Case(name, tools, queries, table, vectors)
 
 
 class Case:
-    """A test set with everything scored that a ranking is made of."""
+    """A test set with all the scores that its rankings need."""
 
     def __init__(self, name, tools, queries, table, vectors):
         known = {tool["id"] for tool in tools}
@@ -70,7 +70,7 @@ class Case:
 
 
 class Vectors:
-    """Vectors by text number, from a run or computed when asked for."""
+    """Vectors by text number, from a training run or computed on demand."""
 
     def __init__(self, table, model):
         self.ends = np.append(0, table["ends"])

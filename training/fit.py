@@ -1,9 +1,9 @@
-"""Chooses the two weights of the fusion on requests the model has not seen.
+"""Evaluates the two weights of the fusion on requests that the model has not seen.
 
 usage: fit.py DATA PACK VECTORS
-  VECTORS  the folder that a training run left
+  VECTORS  the output folder of a training run
 
-Prints the mean nDCG@10 over the requests for unseen servers for every pair of weights.
+Prints the mean nDCG@10 over the requests for unseen servers, for each pair of weights.
 """
 
 import json

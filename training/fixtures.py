@@ -1,10 +1,10 @@
-"""Writes what other implementations are held to: tools with their text, texts with their vector.
+"""Writes the fixtures for other implementations: tools with their text, texts with their vector.
 
 usage: fixtures.py MODEL FOLDER
 
 Two implementations of the int8 arithmetic agree to a cosine of about 0.998, not to the last bit:
-a difference of one millionth early on moves a value across the edge between two steps of the
-grid, and later layers repeat that. 0.99 is a safe bound.
+an early difference of one millionth can round a value to another step of the grid, and later
+layers amplify that. 0.99 is a safe bound.
 """
 
 import json

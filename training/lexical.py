@@ -1,6 +1,6 @@
-"""The lexical half of the search: BM25 over the fields of a tool, as crates/relevance has it.
+"""The lexical half of the search: BM25 over the fields of a tool.
 
-A second statement of the same rules, so that figures here are figures of what ships.
+Reimplements the rules of crates/relevance, so that figures measured here hold for the product.
 """
 
 import collections
@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix
 
 from document import derived_scopes, derived_tags, parameters, words
 
-WEIGHT = {"name": 2.5, "description": 1.0, "provider": 1.5, "parameters": 0.4, "tags": 0.7}
-LENGTH_PENALTY = {"name": 0.3, "description": 0.5, "provider": 0.3, "parameters": 0.6, "tags": 0.6}
+WEIGHT = {"name": 2.5, "description": 1.0, "server": 1.5, "parameters": 0.4, "tags": 0.7}
+LENGTH_PENALTY = {"name": 0.3, "description": 0.5, "server": 0.3, "parameters": 0.6, "tags": 0.6}
 K1 = 1.2
 
 MAX_TERMS = 2000
@@ -25,13 +25,13 @@ SMALL_WORDS = set(
 
 
 def fields(tool):
-    """What each field of the index holds."""
+    """Returns the text of each field of the index."""
     tags = tool.get("tags") or derived_tags(tool)
     scopes = tool.get("scopes") or derived_scopes(tool)
     return {
         "name": tool["name"],
         "description": tool.get("description") or "",
-        "provider": tool.get("server") or "",
+        "server": tool.get("server") or "",
         "parameters": " ".join(parameters(tool.get("schema"))),
         "tags": " ".join(list(tags) + list(scopes)),
     }
@@ -54,7 +54,7 @@ class Lexicon:
         self.worth = found.multiply(idf).tocsr().T.tocsr()
 
     def normalised(self, counts, penalty):
-        """Term counts of one field, held against how long the field is beside the others."""
+        """Returns the term counts of one field, normalised by its length relative to the average."""
         sizes = np.array([sum(count.values()) for count in counts], np.float32)
         rows = np.repeat(np.arange(len(counts)), [len(count) for count in counts])
         columns = [self.column[term] for count in counts for term in count]
@@ -63,7 +63,7 @@ class Lexicon:
         return csr_matrix((values, (rows, columns)), shape=(len(counts), len(self.column)))
 
     def scores(self, requests):
-        """BM25 of every tool for every request; each word of a request counts once."""
+        """Returns the BM25 score of every tool for every request. Repeated words count once."""
         asked = [sorted({self.column[term] for term in terms(request) if term in self.column}) for request in requests]
         rows = np.repeat(np.arange(len(asked)), [len(columns) for columns in asked])
         columns = [column for row in asked for column in row]
@@ -77,7 +77,7 @@ def terms(text):
 
 
 def units(word):
-    """A word as it is compared: cut if endless, and sign by sign in a script without spaces."""
+    """Truncates long words, and splits words in scripts without spaces into characters."""
     return list(word) if any(is_ideograph(char) for char in word) else [word[:LONGEST_WORD]]
 
 
@@ -87,7 +87,7 @@ def is_ideograph(char):
 
 
 def stem(word):
-    """Without what marks number and tense, and without a last `e`."""
+    """Removes endings of number and tense, and a final `e`."""
     if not word.isascii() or len(word) < 4 or word[-1].isdigit():
         return word
     if len(word) > 4 and word.endswith(("ies", "ied")):
@@ -98,10 +98,10 @@ def stem(word):
         word = word[:-1]
     for ending in ("ing", "ed"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = undoubled(word.removesuffix(ending))
+            word = undouble(word.removesuffix(ending))
             break
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
-def undoubled(word):
+def undouble(word):
     return word[:-1] if len(word) > 1 and word[-1] == word[-2] and word[-1] not in "lsz" else word

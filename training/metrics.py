@@ -4,7 +4,7 @@ import numpy as np
 
 
 def measure(ranked, relevant):
-    """`ranked` holds the best tools per request, `relevant` the right ones padded with -1."""
+    """Takes the best tools for each request in `ranked`, and the right ones, padded with -1, in `relevant`."""
     right = (ranked[:, :, None] == relevant[:, None, :]).any(2)
     count = (relevant >= 0).sum(1)
     discount = 1 / np.log2(np.arange(10) + 2)
@@ -19,7 +19,7 @@ SHOWN = "r1 r5 r20 hit3 ndcg10".split()
 
 
 def summary(results):
-    """One line per set, then the mean over the dev sets alone and over the unseen servers."""
+    """Formats one line per set, then the means over the dev sets and over the unseen servers."""
     lines = [line(f"{key} ({row['tools']})", row) for key, row in results.items()]
     for name, keys in (
         ("mean of dev", [f"{name} @ {name}" for name in DEV]),

@@ -1,4 +1,4 @@
-"""How often each kind of request is drawn, and the other mixtures that were tried."""
+"""The share of each kind of request in training, and the other mixtures that were tried."""
 
 MIXTURE = {
     "intents": 0.28,

@@ -1,4 +1,4 @@
-"""What both packs share: rows of JSON, and every distinct text once as token numbers."""
+"""Helpers of both packs: reads rows of JSON, and tokenises each distinct text once."""
 
 import json
 
@@ -31,7 +31,7 @@ def rows(path):
 
 
 def padded(lists, width):
-    """Lists of numbers as one table, filled up with -1."""
+    """Returns lists of numbers as one table, padded with -1."""
     table = np.full((len(lists), width), -1, np.int32)
     for row, numbers in enumerate(lists):
         table[row, : len(numbers)] = numbers[:width]

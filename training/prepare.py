@@ -1,14 +1,14 @@
-"""Packs what the GPU machine needs: tokenised requests and tool texts, and the base weights.
+"""Packs the input of training for the GPU machine: tokenised requests and tool texts, and base weights.
 
 usage: prepare.py DATA BASES PACK
   DATA   folder with retrieval/{train,dev,catalogs} and real-mcp-catalog/
   BASES  folder with minilm/model.safetensors, gte/model.onnx and vocab.txt
-  PACK   where train.npz, eval.npz, held-out.json, minilm.npz and gte.npz go
+  PACK   output folder for train.npz, eval.npz, held-out.json, minilm.npz and gte.npz
 
-Everything is tokenised here, so training needs neither a tokenizer nor the texts. Requests
-for the tools of a dev set, and the tools of the servers behind dev/real_intents, stay out of
-training altogether. So does one server in twenty of those that requests were written for: its
-requests choose the recipe and the weight of words, and calibrate the confidence.
+Everything is tokenised here, so training needs neither a tokenizer nor the texts. Training sees no
+request for the tools of a dev set, and no tool of the servers behind dev/real_intents. Of the
+servers that requests were written for, one in twenty is also held out: its requests choose the
+recipe and the weight of words, and calibrate the confidence.
 """
 
 import json
@@ -24,7 +24,7 @@ import bases
 import testsets
 import variations
 from clauses import MAX_CLAUSES, clauses
-from document import collapse, document, provider_words, words
+from document import collapse, document, server_words, words
 from packing import QUERY_TOKENS, Texts, padded, rows
 from testsets import CATALOGS, OWN, OWN_AMONG, WRITTEN
 from wordpiece import WordPiece
@@ -40,10 +40,10 @@ LABELLED = (
 
 PUBLIC = set(LABELLED) - set(WRITTEN)
 
-# Tags of these sets say how the set was made, not what the tool does.
+# The tags of these sets describe how the set was made, not the tool.
 MEANINGLESS_TAGS = {"nestful", "tldr_cli"}
 
-# Of the servers that requests were written for.
+# The share of the servers that requests were written for.
 HELD_OUT_SHARE = 0.05
 
 
@@ -57,7 +57,7 @@ def main(data, base_folder, pack):
     held_out = training.held_out(data / "retrieval" / "train")
     held_out[OWN] = own_held_out(data, training)
     (pack / "held-out.json").write_text(json.dumps(held_out))
-    write_evaluation(testsets.every(data, held_out), Texts(tokenizer), pack / "eval.npz")
+    write_evaluation(testsets.all_sets(data, held_out), Texts(tokenizer), pack / "eval.npz")
     for name, tensors in (("minilm", bases.minilm(base_folder)), ("gte", bases.gte(base_folder))):
         bases.write(pack / f"{name}.npz", tensors)
 
@@ -84,8 +84,8 @@ def collect(data, training):
 
 
 def visible_catalog(data):
-    """Tools of all catalogs, each text once, without those of the servers behind dev/real_intents
-    and without listings that hold a web page's furniture instead of a description."""
+    """Returns the tools of all catalogs, each text once, without the servers behind dev/real_intents
+    and without listings that have the boilerplate of a web page instead of a description."""
     hidden_servers, hidden = {tool["server"] for tool in behind_real_intents(data)}, hidden_texts(data)
     found = {}
     for folder in [data / "retrieval" / "catalogs" / name for name in CATALOGS] + [data / "real-mcp-catalog"]:
@@ -110,8 +110,8 @@ def text_key(tool):
 
 
 def own_requests(catalog):
-    """Requests written for this model, each with its tools as `gold`. A line names the tools it asks
-    for; their texts stay in the catalog they came from."""
+    """Yields the requests written for this model, each with its tools as `gold`. A line only names the
+    tools; their texts come from the catalog."""
     tools = {}
     for tool in catalog:
         tools.setdefault((server_name(tool), tool["name"]), tool)
@@ -122,10 +122,10 @@ def own_requests(catalog):
 
 
 def add_weak(training, tool):
-    """Pairs nobody wrote: a sentence and its tool, a sentence and the rest, a name and what it
-    describes."""
+    """Adds pairs derived from the tool itself: a sentence and the tool, a sentence and the rest of the
+    description, a name and the description."""
     training.register(tool)
-    if random.random() < 0.5 and (request := variations.terse(tool, server_name(tool))):
+    if random.random() < 0.5 and (request := variations.terse_request(tool, server_name(tool))):
         training.add("terse", request, [tool])
     text = collapse(tool.get("description") or "")
     if len(text) < 25:
@@ -135,8 +135,8 @@ def add_weak(training, tool):
     if len(rest) > 40:
         training.add("weak", first[:300], [tool], document(plain({**tool, "description": rest})))
     if random.random() < 0.5:
-        provider = " ".join(provider_words(server_name(tool)))
-        where = f" {random.choice(('in', 'with', 'on', 'using'))} {provider}" if provider and random.random() < 0.5 else ""
+        server = " ".join(server_words(server_name(tool)))
+        where = f" {random.choice(('in', 'with', 'on', 'using'))} {server}" if server and random.random() < 0.5 else ""
         training.add("weak", " ".join(words(tool["name"])) + where, [tool], document(plain({**tool, "name": ""})))
     for sentence in [first] * (random.random() < 0.4) + others[:3]:
         if 25 <= len(sentence) <= 300:
@@ -144,8 +144,8 @@ def add_weak(training, tool):
 
 
 def own_held_out(data, training):
-    """The requests written for this model that training does not see, by kind. Forks of a server are
-    all right."""
+    """Returns the requests written for this model that training does not see, by kind. The tools of a
+    server's forks are right answers as well."""
     ids = {}
     for tool in rows(data / "retrieval" / "train" / OWN_AMONG / "tools.jsonl"):
         ids.setdefault((server_name(tool), tool["name"]), []).append(tool["id"])
@@ -158,7 +158,7 @@ def own_held_out(data, training):
 
 
 class Training:
-    """Requests, the tools they ask for, and the texts of both."""
+    """Requests, the tools that answer them, and the texts of both."""
 
     def __init__(self, texts):
         self.texts = texts
@@ -168,11 +168,11 @@ class Training:
         self.queries = []
 
     def leave_out(self, tools):
-        """Takes one server in twenty for unseen, and what says the same elsewhere."""
+        """Holds out one server in twenty, and tools of other servers with the same text."""
         self.unseen_texts.update(text_key(tool) for tool in tools if is_unseen(tool))
 
     def register(self, tool):
-        """The number of a tool. Tools that say the same are the same."""
+        """Returns the number of a tool. Tools with the same text and server name share a number."""
         key = (*text_key(tool), server_name(tool).lower())
         if key not in self.tools:
             self.tools[key] = len(self.variants)
@@ -183,7 +183,7 @@ class Training:
         return self.tools[key]
 
     def add(self, source, query, tools, instead=None):
-        """A request and the tools that answer it; `instead` replaces the tool's own text."""
+        """Adds a request and the tools that answer it. `instead` replaces the tool's own text."""
         query = collapse(query)[:1000]
         if not tools or not query:
             return
@@ -192,17 +192,17 @@ class Training:
         self.queries.append((source, query, relevant, text))
 
     def vary(self):
-        """Requests made out of the written ones, each from requests of the same side of the hold-out."""
+        """Adds variations of the written requests. Held-out and other requests are never mixed."""
         written = [(query, tools) for source, query, tools, _ in self.queries if source in ("intents", "intents2", "requests", "everyday")]
         for single in ([it for it in written if self.out(it[1]) == side] for side in (False, True)):
             share = len(single) / len(written)
             self.compose(single, int(COMPOSED * share))
             self.refuse(single, int(REFUSING * share))
             for query, tools in random.sample(single, int(MISSPELT * share)):
-                self.queries.append(("misspelt", variations.misspelt(query), tools, -1))
+                self.queries.append(("misspelt", variations.misspell(query), tools, -1))
 
     def compose(self, single, count):
-        """Multi-step requests out of single ones, half of them within one server."""
+        """Combines single requests into multi-step ones, half of them within one server."""
         at = self.by_server(single)
         for _ in range(count):
             steps = random.choice((2, 2, 2, 3, 3, 4))
@@ -211,16 +211,16 @@ class Training:
             pool = near if random.random() < 0.5 and len(near) >= 2 * steps else single
             chosen = [first] + random.sample(pool, steps - 1)
             relevant = list(dict.fromkeys(tool for step in chosen for tool in step[1][:3]))[:MAX_RELEVANT]
-            self.queries.append(("composed", variations.several([step[0] for step in chosen]), relevant, -1))
+            self.queries.append(("composed", variations.join_steps([step[0] for step in chosen]), relevant, -1))
 
     def refuse(self, single, count):
-        """Requests that name another tool of the same server as not wanted."""
+        """Adds requests that exclude another tool of the same server."""
         at = self.by_server([it for it in single if variations.is_command(it[0])])
         servers = [near for near in at.values() if len({tools[0] for _, tools in near}) > 1]
         for near in random.choices(servers, [len(near) for near in servers], k=count):
             (wanted, tools), (refused, others) = random.sample(near, 2)
             if not set(tools) & set(others):
-                self.queries.append(("refusing", variations.refusing(wanted, refused), tools, -1))
+                self.queries.append(("refusing", variations.add_exclusion(wanted, refused), tools, -1))
 
     def by_server(self, requests):
         found = {}
@@ -247,7 +247,7 @@ class Training:
         print(f"{len(self.variants)} tools, {len(self.texts.tokens)} texts, {table['held_out'].sum()} requests held out")
 
     def held_out(self, folder):
-        """The ids of the written requests that training does not see, by set and kind."""
+        """Returns the ids of the written requests that training does not see, by set and kind."""
         found = {}
         for name in WRITTEN:
             numbers = {tool["id"]: self.register(tool) for tool in rows(folder / name / "tools.jsonl")}
@@ -257,12 +257,13 @@ class Training:
         return found
 
     def out(self, tools):
-        """Whole servers with their forks, so that nothing about the tool was seen either."""
+        """True if one of the tools is held out. Servers are held out with their forks, so that training
+        sees nothing about the tool."""
         return any(self.unseen[tool] for tool in tools)
 
 
 def write_evaluation(sets, texts, path):
-    """Every test set as numbers; a corpus used twice is stored once."""
+    """Writes every test set as numbers. A corpus that is used twice is stored once."""
     table = {}
     for name, tools, queries in sets:
         index = {tool["id"]: row for row, tool in enumerate(tools)}
@@ -277,7 +278,7 @@ def write_evaluation(sets, texts, path):
 
 
 def spellings(tool):
-    """Three texts of one tool: as deployed, with what was declared, and with little known."""
+    """Returns three texts of one tool: as deployed, with declared tags, and with little known about it."""
     bare = {key: tool.get(key) for key in ("name", "description")}
     noisy = {**tool, "tags": None} if tool.get("server") != server_name(tool) else bare
     return document(plain(tool)), document(declared(tool)), document(noisy)
@@ -292,18 +293,18 @@ def declared(tool):
 
 
 def server_name(tool):
-    """Crawled listings number their servers and fold the owner in: `cf_12.@owner_name` -> name."""
+    """Returns the server's own name. Crawled listings add a number and the owner: `cf_12.@owner_name` -> name."""
     server = re.sub(r"^[a-z]{2}_\d+\.", "", tool.get("server") or "")
     return re.sub(r"^@[^_/]+[_/]", "", server)
 
 
 def is_unseen(tool):
-    """By the server's name, so that forks of a server are on the same side."""
+    """Decides by the server's name, so that a server and its forks are treated alike."""
     return share(f"server {server_name(tool).lower()}") < HELD_OUT_SHARE
 
 
 def share(key):
-    """A fixed number in 0..1 for a key."""
+    """Returns a fixed number in 0..1 for a key."""
     return zlib.crc32(key.encode()) / 2**32
 
 

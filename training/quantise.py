@@ -1,7 +1,7 @@
-"""Writes the file that ships: the trained student, in bytes, with its vocabulary.
+"""Writes the model file that ships: the trained student in int8, with its vocabulary.
 
 usage: quantise.py RUN VOCABULARY FILE
-  RUN   folder with student-words.npz and student-layers.npz, as train.py leaves them
+  RUN   folder with student-words.npz and student-layers.npz, as written by train.py
 
 One safetensors file. Matrices are int8 under their name with an f32 step per row under
 `{name} scale`; norms and biases are f32; `vocabulary` is the text of vocab.txt.

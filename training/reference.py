@@ -1,4 +1,4 @@
-"""The embedder in plain numpy: what the Rust runtime computes, in as few lines as possible.
+"""The embedder in plain numpy: the computation of the Rust runtime, in as few lines as possible.
 
 usage: reference.py FILE TEXT…      prints the cosines between the texts
 

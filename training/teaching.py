@@ -1,4 +1,4 @@
-"""What the student is taught: how near each request and tool should be."""
+"""The targets of the student: how similar each request and tool should be."""
 
 import numpy as np
 import torch
@@ -8,10 +8,10 @@ from encoder import Encoder
 
 SCALE = 30.0
 NEIGHBOURS = 32
-# The file in which the cross-encoder leaves what it thinks of each request's neighbours.
+# The file with the cross-encoder's scores of each request's neighbours.
 OPINIONS = "opinions.npy"
-# Where the cross-encoder and the teachers disagree, the truth is taken to lie in the middle: with four fifths for the
-# cross-encoder, the student lost on unseen servers what it had gained.
+# If the cross-encoder and the teachers disagree, both count the same. With four fifths for the cross-encoder, the
+# student lost its gains on unseen servers.
 CROSS_ENCODER_WEIGHT = 0.5
 
 
@@ -25,8 +25,8 @@ class Teaching:
         self.best = data.seen_tools[torch.cat(best).cpu().numpy()]
 
     @classmethod
-    def of(cls, work, data):
-        """By the teachers whose weights are in a folder."""
+    def from_folder(cls, work, data):
+        """Loads the teachers whose weights are in a folder."""
         return cls([Encoder(np.load(path)).to(DEVICE) for path in sorted(work.glob("teacher-*.npz"))], data)
 
     def similarity(self, rows, tools):
@@ -34,18 +34,18 @@ class Teaching:
         return SCALE * sum((q[rows] @ t[tools].T).float() for q, t in zip(self.requests, self.tools)) / len(self.tools)
 
     def neighbours(self, rows, draw):
-        """For each request, one of the tools the teachers rank first."""
+        """Draws, for each request, one of the tools that the teachers rank first."""
         return self.best[rows, draw.integers(0, self.best.shape[1], len(rows))]
 
 
-class Corrected:
+class CorrectedTeaching:
     """The mean similarities of the teachers, corrected by the cross-encoder for the tools that they rank first."""
 
     def __init__(self, known, opinions):
         self.known, self.best = known, gpu(known.best)
         self.tools = len(known.tools[0])
         theirs = torch.cat([self.of_best(block) for block in blocks(len(known.best))])
-        # Both around their mean, so that a request's first tools stay as near as they were to all others.
+        # Both are centred, so that the mean similarity of a request's top tools does not change.
         self.corrections = CROSS_ENCODER_WEIGHT * (centred(gpu(opinions).float()) - centred(theirs))
 
     def of_best(self, rows):
@@ -53,7 +53,7 @@ class Corrected:
 
     def similarity(self, rows, tools):
         distinct, column = torch.unique(gpu(tools), return_inverse=True)
-        # Tools that are not asked for share a column that is left out.
+        # Tools that are not requested share an extra column, which is ignored.
         place = torch.full((self.tools,), len(distinct), device=DEVICE)
         place[distinct] = torch.arange(len(distinct), device=DEVICE)
         correction = torch.zeros(len(rows), len(distinct) + 1, device=DEVICE)

@@ -1,7 +1,7 @@
-"""The sets that results are measured on: dev sets alone and among distractors, other gateways'
-public sets, and the requests for servers that training leaves out.
+"""The test sets: dev sets by themselves and among distractors, other gateways' public sets, and the
+requests for servers that training leaves out.
 
-Iterating gives (name, tools, requests); a request has `query` and `relevant` tool ids.
+Each set is (name, tools, requests). A request has `query` and `relevant` tool ids.
 """
 
 import json
@@ -12,13 +12,13 @@ DEV = "azure_mcp pagerduty_mcp toolalpaca_eval workbench tooltalk real_intents".
 CATALOGS = "toucan_mcp_servers docker_mcp_registry aws_mcp_catalog github_mcp_catalog".split()
 # The sets of requests written for real servers.
 WRITTEN = "intents intents2".split()
-# Under this name the requests of `data/` that training leaves out, and the tools they are found among.
+# The name for the requests of `data/` that training leaves out, and the set whose tools they are searched among.
 OWN, OWN_AMONG = "own", "intents2"
 
 
-def every(data, held_out):
-    """`held_out` has, for a set and a kind of its requests, the ids of those to measure on, and our own
-    requests themselves."""
+def all_sets(data, held_out):
+    """Yields all sets. `held_out` has the ids of the requests to measure on, by set and kind, and our own
+    requests in full."""
     sets = data / "retrieval"
     for name in DEV:
         yield f"{name} @ {name}", *dev(sets, name)
@@ -43,7 +43,7 @@ def dev(sets, name):
 
 
 def crowded(sets):
-    """Azure and PagerDuty among every catalog, exact repetitions once."""
+    """Returns Azure and PagerDuty among all catalogs, without exact duplicates."""
     tools = [tool for name in ("azure_mcp", "pagerduty_mcp") for tool in dev(sets, name)[0]]
     tools += [tool for name in CATALOGS for tool in rows(sets / "catalogs" / name / "tools.jsonl")]
     return list({(t["name"], t.get("description"), t.get("server")): t for t in reversed(tools)}.values())[::-1]
@@ -59,7 +59,7 @@ def mcpproxy(folder):
 
 
 def bifrost(folder):
-    """A task names its tools and, apart from them and in a spelling of its own, their servers."""
+    """Reads Bifrost's tasks. A task lists its tools and, separately and spelt differently, their servers."""
     tools = json.loads((folder / "round3.json").read_text())
     tools = [{"id": f"{t['server']}:{t['tool_name']}", "server": t["server"], "name": t["tool_name"], "description": t["description"]} for t in tools]
     tasks = json.loads((folder / "eval_tasks_r3.json").read_text())

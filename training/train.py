@@ -1,15 +1,14 @@
-"""Trains the embedder: several teachers on labelled requests, then one small student on all of them.
+"""Trains the embedder: first several teachers on labelled requests, then one small student on the teachers.
 
 usage: train.py teachers PACK WORK [--mixture NAME]
        train.py student PACK WORK OUT [--mixture NAME]
 
-1. Teachers (gte-small and MiniLM, different seeds) learn request -> tool by contrast within
-   large batches. WORK receives their weights.
-2. The student begins as the MiniLM among the teachers and learns the teachers' agreement: the distribution of similarities
-   over tools for every request, labelled or not.
-3. It goes on with the opinions that cross_encoder.py has left in WORK.
-4. The last steps run on rounded weights and activations, so that int8 inference is what was
-   trained.
+1. Teachers (gte-small and MiniLM, with different seeds) learn request -> tool contrastively, in
+   large batches. Their weights are written to WORK.
+2. The student starts from the MiniLM teacher and learns the mean similarities of all teachers over
+   tools for every request, labelled or not.
+3. It continues with the scores of cross_encoder.py in WORK.
+4. The last steps run on rounded weights and activations, so that training matches int8 inference.
 
 OUT receives the student (two files, int8 with a scale per row), the vectors of the evaluation
 texts (in parts), and log.json.
@@ -30,16 +29,16 @@ from batches import DEVICE, Requests, Texts, gpu
 from encoder import Encoder
 from metrics import measure, summary
 from mixtures import TRIALS
-from teaching import OPINIONS, SCALE, Corrected, Teaching
+from teaching import OPINIONS, SCALE, CorrectedTeaching, Teaching
 
 WARM_UP = 60
-# Files of vectors, each small enough to travel.
+# The number of files with vectors, so that each is small enough to copy.
 VECTOR_PARTS = 2
 
 
 @dataclasses.dataclass
 class Stage:
-    """A run of training: how many steps of how many requests, and at which rate."""
+    """A training run: the number of steps, the learning rate, and the requests per step."""
 
     steps: int
     rate: float
@@ -58,13 +57,13 @@ TEACHERS = [
     Teacher("gte", 2, Stage(800, 1e-4)),
     Teacher("gte", 4, Stage(400, 1.2e-4, batch=4096)),
 ]
-# The student begins as this teacher.
+# The teacher whose weights the student starts from.
 PUPIL = "teacher-minilm-3.npz"
 STUDENT, CORRECTED, ROUNDED = Stage(3000, 1.5e-4), Stage(1400, 1.5e-4), Stage(450, 4e-5)
 
 
 def teachers(options):
-    data, tests, log = opened(options)
+    data, tests, log = load(options)
     options.work.mkdir(parents=True, exist_ok=True)
     found = []
     for teacher in TEACHERS:
@@ -77,11 +76,11 @@ def teachers(options):
 
 
 def student(options):
-    data, tests, log = opened(options)
-    known = Teaching.of(options.work, data)
+    data, tests, log = load(options)
+    known = Teaching.from_folder(options.work, data)
     model = distil(Encoder(np.load(options.work / PUPIL)).to(DEVICE), known, data, STUDENT, log)
     log.report("student of the teachers", tests.results(tests.vectors(model)))
-    known = Corrected(known, np.load(options.work / OPINIONS))
+    known = CorrectedTeaching(known, np.load(options.work / OPINIONS))
     distil(model, known, data, CORRECTED, log)
     log.report("student of the cross-encoder, too", tests.results(tests.vectors(model)))
     model.quantised = True
@@ -92,7 +91,7 @@ def student(options):
     save(options.out, model, vectors, log)
 
 
-def opened(options):
+def load(options):
     torch.manual_seed(0)
     data = Requests(options.pack / "train.npz")
     data.mix(options.mixture)
@@ -105,7 +104,7 @@ def published(options, name):
 
 
 def teach(teacher, base, data, log):
-    """Each request against the tools of all other requests of its batch."""
+    """Trains on each request with its tool as the right one among the tools of its batch."""
     model = Encoder(base.named(), dropout=0.1).to(DEVICE)
     draw = np.random.default_rng(teacher.seed)
     size = teacher.stage.batch
@@ -119,7 +118,7 @@ def teach(teacher, base, data, log):
 
 
 def distil(student, known, data, stage, log):
-    """The similarities that are taught, and a little of the labels themselves."""
+    """Trains on the similarities of the teachers, and a little on the labels themselves."""
     draw = np.random.default_rng(5)
     size = stage.batch
 
@@ -136,7 +135,7 @@ def distil(student, known, data, stage, log):
 
 
 def contrast(similarity, excluded):
-    """Cross entropy both ways, the diagonal being right."""
+    """Cross entropy in both directions, with the diagonal as the right answers."""
     similarity = similarity.masked_fill(excluded, -1e4)
     right = torch.arange(len(similarity), device=DEVICE)
     return F.cross_entropy(similarity, right) + 0.5 * F.cross_entropy(similarity.T, right)
@@ -147,7 +146,7 @@ def divergence(similarity, wanted):
 
 
 def descend(model, loss, stage, log):
-    """AdamW with warm-up and linear decay; ends on the average of the last weights."""
+    """Runs AdamW with warm-up and linear decay. The result is the average of the last weights."""
     model.train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=stage.rate, weight_decay=0.01, fused=True)
     average = [parameter.detach().clone() for parameter in model.parameters()]
@@ -169,7 +168,7 @@ def descend(model, loss, stage, log):
 
 
 class Evaluation:
-    """Test sets: a corpus of tools, requests, and which tools answer them."""
+    """The test sets: corpora of tools, requests, and the tools that answer them."""
 
     def __init__(self, path):
         self.table = dict(np.load(path))
@@ -177,7 +176,7 @@ class Evaluation:
         self.names = [key.removeprefix("query ") for key in self.table if key.startswith("query ")]
 
     def vectors(self, model):
-        """One vector per distinct text, in full precision."""
+        """Returns one vector per distinct text, in full precision."""
         return self.texts.vectors(model, np.arange(len(self.texts.lengths)), torch.float32)
 
     def results(self, vectors):

@@ -1,17 +1,17 @@
-"""Requests made out of written ones and out of names: several in one, one refused beside one
-wanted, misspelt ones, and the two or three words that a hurried person types."""
+"""Derives requests from written ones and from names: several in one, with an exclusion, misspelt, and
+reduced to the two or three words that a person in a hurry types."""
 
 import random
 
 from clauses import VERBS
-from document import action, provider_words, words
+from document import action, server_words, words
 
-# Of this many letters a word is long enough to be recognised with one of them wrong.
+# A word with this many letters can be recognised with one of them wrong.
 MISSPELT_FROM = 5
 
 
-def several(steps):
-    """One request out of several."""
+def join_steps(steps):
+    """Returns one request with all these steps."""
     style = random.random()
     if style < 0.35:
         text = steps[0].rstrip(".?!")
@@ -23,8 +23,8 @@ def several(steps):
     return "; ".join(steps) if style < 0.9 else " ".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
 
 
-def refusing(wanted, refused):
-    """A request that names what is not wanted as well; both begin with a verb."""
+def add_exclusion(wanted, refused):
+    """Returns a request that also says what not to do. Both parts begin with a verb."""
     wanted, refused = wanted.rstrip(".?!"), lowered(refused)
     return random.choice(
         (
@@ -38,36 +38,36 @@ def refusing(wanted, refused):
 
 
 def is_command(request):
-    """Whether a request is short and begins with a verb."""
+    """True if a request is short and begins with a verb."""
     parts = request.split()
     return 2 <= len(parts) <= 14 and parts[0].lower() in VERBS
 
 
-def misspelt(request):
-    """A request with a slip of the finger in one or two of its longer words."""
+def misspell(request):
+    """Returns the request with a typing error in one or two of its longer words."""
     parts = request.lower().split()
     long = [at for at, word in enumerate(parts) if len(word) >= MISSPELT_FROM and word.isalpha()]
     for at in random.sample(long, min(len(long), random.choice((1, 1, 2)))):
-        parts[at] = slip(parts[at])
+        parts[at] = add_typo(parts[at])
     return " ".join(parts)
 
 
-def slip(word):
+def add_typo(word):
     at = random.randrange(1, len(word) - 1)
     swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
     return random.choice((swapped, word[:at] + word[at + 1 :], word[:at] + word[at] + word[at:]))
 
 
-def terse(tool, server):
-    """The object first, the verb last or left out where it only reads; nothing if the name is
-    not of that form."""
+def terse_request(tool, server):
+    """Returns the object, and then the verb unless it only reads; `None` if the name has another
+    form."""
     name = words(tool["name"])
     verb, thing = [word for word in name if word in VERBS], [word for word in name if word not in VERBS]
     if len(verb) != 1 or not 1 <= len(thing) <= 3:
         return None
-    provider = provider_words(server)[:2] if random.random() < 0.6 else []
+    server = server_words(server)[:2] if random.random() < 0.6 else []
     verb = [] if action(tool) in ("read", "search") and random.random() < 0.7 else verb
-    thing = provider + thing if random.random() < 0.7 else thing + provider
+    thing = server + thing if random.random() < 0.7 else thing + server
     return " ".join(dict.fromkeys(thing + verb))
 
 

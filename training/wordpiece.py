@@ -1,7 +1,7 @@
-"""Text into token numbers, as BERT's uncased vocabulary has it.
+"""Turns text into token numbers, with BERT's uncased vocabulary.
 
-The plain statement of what the Rust tokenizer does: clean, lower-case, strip accents, split
-at blanks and punctuation, then take the longest known piece from the left.
+A simple version of the Rust tokenizer: clean, lower-case, strip accents, split at white space and
+punctuation, then take the longest known piece from the left.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ class WordPiece:
             return cls([line.rstrip("\n") for line in lines])
 
     def encode(self, text, limit):
-        """Token numbers with start and end, at most `limit` of them."""
+        """Returns token numbers between the start and end tokens, at most `limit` including both."""
         numbers = [number for word in split(text) for number in self.pieces(word)]
         return [self.numbers[START]] + numbers[: limit - 2] + [self.numbers[END]]
 
@@ -46,7 +46,7 @@ class WordPiece:
 
 
 def split(text):
-    """Lower-case words without accents; every punctuation mark and Chinese character is a word."""
+    """Returns lower-case words without accents. Every punctuation mark and Chinese character is a word."""
     spaced = "".join(spread(char) for char in text)
     plain = unicodedata.normalize("NFD", spaced.lower())
     plain = "".join(char for char in plain if unicodedata.category(char) != "Mn")

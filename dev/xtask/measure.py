@@ -3,8 +3,8 @@
 
     python3 dev/xtask/measure.py [--names] [DIR]
 
-Only production code counts: `tests`, `benches` and `examples` folders and items under
-`#[cfg(test)]` are left out. `--names` lists the function names that repeat most.
+Only production code counts, without the folders `tests`, `benches` and `examples` and items under
+`#[cfg(test)]`. `--names` lists the most frequent function names.
 """
 
 import re
@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-# Crates for development. Their lines are counted apart.
+# Crates for development. Their lines are counted separately.
 DEVELOPMENT = {"bench", "testbed", "testkit", "xtask"}
 
 # Words that this code base once used far more often than others do, per 10,000 words of comments.
@@ -86,7 +86,7 @@ class SourceFile:
         self.lines += sum(1 for line in text.split("\n") if line.lstrip().startswith("//"))
 
     def blank(self, token):
-        """Keeps comments apart and blanks out texts, so that braces in them do not count."""
+        """Collects comments, and blanks out comments and literals so that braces in them do not count."""
         text = token.group(0)
         if token.group("doc") or token.group("line"):
             self.comments.append(text.lstrip("/!").strip())
@@ -100,7 +100,7 @@ class SourceFile:
 
 
 def without_tests(code):
-    """Cuts out each item under `#[cfg(test)]`, by matching its braces."""
+    """Removes each item under `#[cfg(test)]`, by matching its braces."""
     while (at := code.find("#[cfg(test)]")) >= 0:
         end = at
         depth = 0

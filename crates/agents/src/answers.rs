@@ -7,8 +7,8 @@ use crate::meaning::{Embed, Meaning};
 use crate::question::{Candidates, FoundAgent, FoundAgents, FoundCapability, Miss};
 use crate::record::{AgentCapability, AgentFile, Availability};
 use crate::rows::{
-    brief, comparison_row, every_source, likely, list_row, outline, round_confidence, sources,
-    whole, without,
+    brief, comparison_row, every_source, full_row, likely, list_row, outline, round_confidence,
+    sources, without,
 };
 
 /// Answers questions from the library. A name that is not found by its words is found by vectors,
@@ -27,13 +27,13 @@ impl AgentAnswers {
         }
     }
 
-    /// Answers what an agent can do about a capability.
+    /// Answers whether an agent has a capability, and how.
     pub async fn lookup(&self, agent: &str, capability: &str) -> Result<Value, Miss> {
         let FoundAgent { agent, also } = self.agent(agent).await?;
         let mut answer = json!({ "agent": agent.agent.id });
         match self.capability(capability).await {
             FoundCapability::One { term, confidence } => {
-                answer["capability"] = whole(agent, term);
+                answer["capability"] = full_row(agent, term);
                 mention_doubt(&mut answer, confidence);
             }
             FoundCapability::Several(candidates) => {
@@ -48,20 +48,20 @@ impl AgentAnswers {
     /// Answers how agents differ in a capability. A name shared by several agents selects all of
     /// them.
     pub async fn compare(&self, capability: &str, agents: &[String]) -> Result<Value, Miss> {
-        let FoundAgents { known, strangers } = self.agents(agents).await?;
+        let FoundAgents { known, unknown } = self.agents(agents).await?;
         let (term, confidence) = match self.capability(capability).await {
             FoundCapability::One { term, confidence } => (term, confidence),
             FoundCapability::Several(candidates) => return Ok(candidates_answer(&candidates)),
         };
         let rows = known.iter().map(|agent| comparison_row(agent, term));
-        let absent = strangers.iter().map(|name| without(name));
+        let absent = unknown.iter().map(|name| without(name));
         let rows: Value = rows.chain(absent).collect();
         let mut answer = json!({ "capability": term.name, "comparison": rows });
         let mut silent = known;
         silent.retain(|agent| agent.availability(&term.name) == Availability::Unknown);
         let silent: Vec<&str> = silent.iter().map(|agent| agent.agent.id.as_str()).collect();
         mention_some(&mut answer, "undocumented", &silent);
-        mention_some(&mut answer, "unknownAgents", &strangers);
+        mention_some(&mut answer, "unknownAgents", &unknown);
         mention_doubt(&mut answer, confidence);
         Ok(answer)
     }

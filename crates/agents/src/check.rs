@@ -10,13 +10,13 @@ use crate::record::{
 };
 use crate::words::key;
 
-pub(crate) type PlacedProblem = (DataPosition, DataProblem);
+pub(crate) type LocatedProblem = (DataPosition, DataProblem);
 type FieldProblem = (String, DataProblem);
 
 /// The length of a quotation: long enough to be found on the page, short enough to be quoted.
 const QUOTATION: std::ops::RangeInclusive<usize> = 50..=300;
 
-pub(crate) fn check_file(file: &AgentFile, folder: &str) -> Result<(), PlacedProblem> {
+pub(crate) fn check_file(file: &AgentFile, folder: &str) -> Result<(), LocatedProblem> {
     check_agent(file, folder).map_err(in_field("agent"))?;
     check_documentation(file).map_err(in_field("documentation"))?;
     if file.capabilities.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn check_file(file: &AgentFile, folder: &str) -> Result<(), PlacedPro
     Ok(())
 }
 
-fn in_field(parent: &'static str) -> impl Fn(FieldProblem) -> PlacedProblem {
+fn in_field(parent: &'static str) -> impl Fn(FieldProblem) -> LocatedProblem {
     move |(field, problem)| (DataPosition::field(format!("{parent}.{field}")), problem)
 }
 
@@ -40,7 +40,7 @@ fn check_agent(file: &AgentFile, folder: &str) -> Result<(), FieldProblem> {
         return Err(at("id")(DataProblem::Id));
     }
     if agent.id != folder {
-        return Err(at("id")(DataProblem::NotTheFolder {
+        return Err(at("id")(DataProblem::WrongFolder {
             folder: folder.to_owned(),
         }));
     }
@@ -70,7 +70,7 @@ fn check_unique(
 
 /// Collects the capabilities of all agents. A shared capability must have one spelling and one
 /// category.
-pub(crate) fn same_everywhere(agents: &[(&str, AgentFile)]) -> Result<Vec<Term>, DataError> {
+pub(crate) fn collect_terms(agents: &[(&str, AgentFile)]) -> Result<Vec<Term>, DataError> {
     let mut terms = Terms::default();
     for (file, agent) in agents {
         for capability in &agent.capabilities {
@@ -101,11 +101,15 @@ impl<'a> Terms<'a> {
             });
             return Ok(());
         };
-        same(&self.terms[position], elsewhere, capability)
+        check_same_term(&self.terms[position], elsewhere, capability)
     }
 }
 
-fn same(term: &Term, elsewhere: &str, capability: &AgentCapability) -> Result<(), FieldProblem> {
+fn check_same_term(
+    term: &Term,
+    elsewhere: &str,
+    capability: &AgentCapability,
+) -> Result<(), FieldProblem> {
     let elsewhere = elsewhere.to_owned();
     if term.name != capability.name {
         let name = term.name.clone();

@@ -39,7 +39,7 @@ pub enum DataProblem {
     #[error("it is empty")]
     Empty,
     #[error("the file is in the folder `{folder}`, which must have the same name")]
-    NotTheFolder { folder: String },
+    WrongFolder { folder: String },
     #[error("an id consists of lower-case letters, digits and single dashes")]
     Id,
     #[error("not an address that begins with http:// or https://")]

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::check::{PlacedProblem, check_file};
+use crate::check::{LocatedProblem, check_file};
 use crate::error::{DataError, DataPosition, DataProblem};
 use crate::record::AgentFile;
 
@@ -152,7 +152,7 @@ pub(crate) fn parse_agent(text: &AgentText) -> Result<AgentFile, DataError> {
     file.map_err(|(position, problem)| DataError::new(&text.file, position, problem))
 }
 
-fn try_parse_agent(text: &AgentText) -> Result<AgentFile, PlacedProblem> {
+fn try_parse_agent(text: &AgentText) -> Result<AgentFile, LocatedProblem> {
     let value: Value = serde_json::from_str(&text.text).map_err(|error| not_json(&error))?;
     let file: AgentFile = serde_path_to_error::deserialize(&value).map_err(|error| {
         let position = position_of(&error.path().to_string(), &value);
@@ -171,7 +171,7 @@ pub(crate) fn parse_aliases<T: DeserializeOwned>(
 
 fn try_parse_aliases<T: DeserializeOwned>(
     text: &str,
-) -> Result<BTreeMap<String, T>, PlacedProblem> {
+) -> Result<BTreeMap<String, T>, LocatedProblem> {
     let value: Value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
     serde_path_to_error::deserialize(&value).map_err(|error| {
         let position = DataPosition::field(error.path().to_string());
@@ -179,7 +179,7 @@ fn try_parse_aliases<T: DeserializeOwned>(
     })
 }
 
-fn not_json(error: &serde_json::Error) -> PlacedProblem {
+fn not_json(error: &serde_json::Error) -> LocatedProblem {
     let position = DataPosition::field(format!("line {}, column {}", error.line(), error.column()));
     (position, DataProblem::Shape(error.to_string()))
 }

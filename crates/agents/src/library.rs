@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::check::same_everywhere;
+use crate::check::collect_terms;
 use crate::error::{DataError, DataProblem};
 use crate::files::{AliasText, DataTexts, parse_agent, parse_aliases};
 use crate::name_index::{NameIndex, NamedThing};
@@ -94,7 +94,7 @@ fn parse_agents(texts: &DataTexts) -> Result<(Vec<AgentFile>, Vec<Term>), DataEr
     for text in &texts.agents {
         agents.push((text.file.as_str(), parse_agent(text)?));
     }
-    let capabilities = same_everywhere(&agents)?;
+    let capabilities = collect_terms(&agents)?;
     let mut agents: Vec<AgentFile> = agents.into_iter().map(|(_, agent)| agent).collect();
     agents.sort_by_cached_key(|agent| (!agent.agent.first_class, agent.agent.id.clone()));
     Ok((agents, capabilities))

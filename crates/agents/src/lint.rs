@@ -1,4 +1,4 @@
-//! The age of the sources, since facts about software are soon outdated.
+//! The age of the sources: facts about software are soon outdated.
 
 use std::collections::BTreeMap;
 

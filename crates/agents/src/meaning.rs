@@ -1,8 +1,8 @@
 //! Finds the intended name by vectors, if its words are not enough. The caller's model computes the
 //! vectors.
 //!
-//! Models differ in how similar they rate unrelated texts. So a similarity is scaled by the similarities of
-//! the names: to their own thing, and to the most similar other thing.
+//! Models differ in how similar they rate unrelated texts, so each similarity is scaled by two means
+//! over all names: their similarity to their own thing, and to the most similar other thing.
 
 use std::fmt;
 use std::sync::Arc;

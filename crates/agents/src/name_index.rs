@@ -15,7 +15,7 @@ pub(crate) struct NameIndex {
     named: Vec<NamedThing>,
     wordings: Vec<Wording>,
     /// Words that do not distinguish these things.
-    besides: &'static [&'static str],
+    ignored_words: &'static [&'static str],
     /// The number of things that use each word.
     spread: BTreeMap<String, usize>,
 }
@@ -63,14 +63,14 @@ pub(crate) const GUESSED: f32 = 0.1;
 /// The score of a thing whose description contains the text. It is below any name's.
 const MENTIONED: f32 = 0.3;
 /// The minimum length of a text to search for within names and descriptions.
-const LONG: usize = 4;
+const MIN_SEARCHED: usize = 4;
 
 impl NameIndex {
     /// The aliases refer to the things by their positions in `named`.
     pub(crate) fn new(
         named: Vec<NamedThing>,
         aliases: impl IntoIterator<Item = (String, Vec<usize>)>,
-        besides: &'static [&'static str],
+        ignored_words: &'static [&'static str],
     ) -> Self {
         let own = named.iter().enumerate();
         let own = own.map(|(at, thing)| (thing.name.clone(), vec![at]));
@@ -78,12 +78,12 @@ impl NameIndex {
             .chain(aliases)
             .map(|(name, meant)| (key(&name), meant))
             .collect();
-        let wordings = wordings(names, besides);
+        let wordings = wordings(names, ignored_words);
         let spread = spread(&wordings);
         Self {
             named,
             wordings,
-            besides,
+            ignored_words,
             spread,
         }
     }
@@ -207,9 +207,8 @@ impl NameIndex {
             .collect()
     }
 
-    /// Returns the text without any of these names, or nothing if it contained none of them or
-    /// nothing else.
-    pub(crate) fn cut_from(&self, query: &str) -> Option<String> {
+    /// Returns the text without these names; `None` if it contains none of them, or nothing else.
+    pub(crate) fn remove_names_from(&self, query: &str) -> Option<String> {
         let query = format!(" {} ", key(query));
         let wordings = self.wordings.iter();
         let mut names: Vec<String> = wordings
@@ -264,7 +263,7 @@ impl NameIndex {
         let mut positions: Vec<usize> = (0..self.named.len()).collect();
         positions.retain(|at| {
             let text = self.significant_words(&self.named[*at].text).join(" ");
-            query.len() >= LONG && text.contains(query)
+            query.len() >= MIN_SEARCHED && text.contains(query)
         });
         positions
     }
@@ -305,7 +304,9 @@ impl NameIndex {
     }
 
     fn significant_words(&self, text: &str) -> Vec<String> {
-        significant_words(text, self.besides, |word| self.spread.contains_key(word))
+        significant_words(text, self.ignored_words, |word| {
+            self.spread.contains_key(word)
+        })
     }
 
     /// Returns every thing with the score of its best wording, best first, without zeros.
@@ -356,7 +357,7 @@ pub(crate) fn clear_winner(
 
 /// Scores a text by its share of a wording in which a word begins with it.
 fn containment_score(query: &str, whole: &str) -> f32 {
-    if query.len() >= LONG && format!(" {whole}").contains(&format!(" {query}")) {
+    if query.len() >= MIN_SEARCHED && format!(" {whole}").contains(&format!(" {query}")) {
         ENOUGH + (1.0 - ENOUGH) * ratio(query.len(), whole.len())
     } else {
         0.0

@@ -40,7 +40,7 @@ pub(crate) struct FoundAgent<'a> {
 /// The agents of a comparison, and the names without an agent.
 pub(crate) struct FoundAgents<'a> {
     pub(crate) known: Vec<&'a AgentFile>,
-    pub(crate) strangers: Vec<String>,
+    pub(crate) unknown: Vec<String>,
 }
 
 impl AgentAnswers {
@@ -60,11 +60,11 @@ impl AgentAnswers {
         if names.is_empty() {
             return Ok(FoundAgents {
                 known: agents.iter().collect(),
-                strangers: Vec::new(),
+                unknown: Vec::new(),
             });
         }
         let mut found: Vec<usize> = Vec::new();
-        let mut strangers: Vec<(&str, Miss)> = Vec::new();
+        let mut unknown: Vec<(&str, Miss)> = Vec::new();
         for name in names {
             match self.meant_agent(name).await {
                 Ok(ResolvedName { at, others, .. }) => {
@@ -74,16 +74,16 @@ impl AgentAnswers {
                         }
                     }
                 }
-                Err(miss @ Miss::Agent { .. }) => strangers.push((name, miss)),
+                Err(miss @ Miss::Agent { .. }) => unknown.push((name, miss)),
                 Err(ambiguous) => return Err(ambiguous),
             }
         }
-        if found.is_empty() && !strangers.is_empty() {
-            return Err(strangers.swap_remove(0).1);
+        if found.is_empty() && !unknown.is_empty() {
+            return Err(unknown.swap_remove(0).1);
         }
         Ok(FoundAgents {
             known: found.into_iter().map(|at| &agents[at]).collect(),
-            strangers: strangers
+            unknown: unknown
                 .into_iter()
                 .map(|(name, _)| name.to_owned())
                 .collect(),
@@ -135,7 +135,7 @@ impl AgentAnswers {
         if whole.is_certain() {
             return whole;
         }
-        let Some(rest) = self.library.agent_names.cut_from(query) else {
+        let Some(rest) = self.library.agent_names.remove_names_from(query) else {
             return whole;
         };
         let rest = names.resolve(&rest, meaning).await;

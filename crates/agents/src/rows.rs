@@ -1,4 +1,4 @@
-//! The rows of answers: a capability whole, in brief, or as one row of many.
+//! The rows of answers: a capability in full, in brief, or as one row of many.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::record::{
     AgentCapability, AgentFile, Availability, CitedSource, ImplementationNotes, RecordStatus,
 };
 
-/// The description of a capability that no document mentions. Without it, a model would read `null`
-/// as a no.
+/// The description of a capability that no document mentions. Without it, a model would take `null`
+/// for a no.
 const UNDOCUMENTED: &str = "No document that was read says whether it has this.";
 
 /// Returns everything about one capability of one agent.
-pub(crate) fn whole(agent: &AgentFile, term: &Term) -> Value {
+pub(crate) fn full_row(agent: &AgentFile, term: &Term) -> Value {
     match agent.capability(&term.name) {
-        Some(known) if known.available != Availability::Unknown => whole_known(known),
+        Some(known) if known.available != Availability::Unknown => known_row(known),
         other => unknown(agent, term, other),
     }
 }
 
-fn whole_known(capability: &AgentCapability) -> Value {
+fn known_row(capability: &AgentCapability) -> Value {
     let mut row = json!({
         "name": capability.name,
         "category": capability.category,

@@ -1,4 +1,4 @@
-//! The four tools: their definitions, and the questions of their calls.
+//! The four tools: their definitions, and the questions that their calls ask.
 
 use kitbag_wire::{ErrorObject, RawObject, meta::code};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use crate::answers::AgentAnswers;
 use crate::library::Library;
 use crate::question::Miss;
 
-/// The most bytes of a name. Every text is compared with every name, letter by letter.
-const LONG: usize = 500;
+/// In bytes. Every text is compared with every name, letter by letter.
+const MAX_NAME_LENGTH: usize = 500;
 /// More agents than there are.
-const MANY: usize = 100;
+const MAX_NAMES: usize = 100;
 
 /// The result of a call: an answer, or a message that helps the model to ask again.
 pub type ToolAnswer = Result<Value, Miss>;
@@ -118,7 +118,7 @@ impl AgentTool {
         answers: &AgentAnswers,
         arguments: &RawObject,
     ) -> Result<ToolAnswer, ErrorObject> {
-        self.refuse_unknown(arguments)?;
+        self.reject_unknown(arguments)?;
         let agent = text(arguments, "agent")?;
         let capability = text(arguments, "capability")?;
         let (agent, capability) = (agent.as_deref(), capability.as_deref());
@@ -153,7 +153,7 @@ impl AgentTool {
     }
 
     /// Ignoring a parameter would answer a different question.
-    fn refuse_unknown(self, arguments: &RawObject) -> Result<(), ErrorObject> {
+    fn reject_unknown(self, arguments: &RawObject) -> Result<(), ErrorObject> {
         let known = self.parameters();
         let mut names = arguments.iter().map(|(name, _)| name);
         let Some(unknown) = names.find(|name| !known.contains(name)) else {
@@ -237,9 +237,9 @@ fn texts(arguments: &RawObject, key: &str) -> Result<Vec<String>, ErrorObject> {
     };
     let many: Option<Vec<String>> = serde_json::from_str(value).ok();
     match many {
-        Some(many) if many.len() > MANY => {
-            Err(invalid(format!("`{key}` may have at most {MANY} entries")))
-        }
+        Some(many) if many.len() > MAX_NAMES => Err(invalid(format!(
+            "`{key}` may have at most {MAX_NAMES} entries"
+        ))),
         Some(many) => many.into_iter().map(|one| name(one, key)).collect(),
         None => {
             let one = text(arguments, key)
@@ -255,9 +255,9 @@ fn non_null_argument<'a>(arguments: &'a RawObject, key: &str) -> Option<&'a str>
 }
 
 fn name(text: String, key: &str) -> Result<String, ErrorObject> {
-    if text.len() > LONG {
+    if text.len() > MAX_NAME_LENGTH {
         Err(invalid(format!(
-            "`{key}` may have at most {LONG} characters"
+            "`{key}` may have at most {MAX_NAME_LENGTH} characters"
         )))
     } else {
         Ok(text)

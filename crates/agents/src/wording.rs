@@ -15,7 +15,7 @@ pub(crate) struct Wording {
 }
 
 /// Joins the aliases with the same key.
-pub(crate) fn wordings(names: Vec<(String, Vec<usize>)>, besides: &[&str]) -> Vec<Wording> {
+pub(crate) fn wordings(names: Vec<(String, Vec<usize>)>, ignored_words: &[&str]) -> Vec<Wording> {
     let single: BTreeSet<String> = names
         .iter()
         .flat_map(|(key, _)| key.split(' ').map(stem))
@@ -25,7 +25,7 @@ pub(crate) fn wordings(names: Vec<(String, Vec<usize>)>, besides: &[&str]) -> Ve
         match wordings.iter_mut().find(|wording| wording.key == key) {
             Some(wording) => wording.add(meant),
             None => {
-                let words = significant_words(&key, besides, |word| single.contains(word));
+                let words = significant_words(&key, ignored_words, |word| single.contains(word));
                 wordings.push(Wording { words, key, meant });
             }
         }

@@ -13,7 +13,7 @@ pub(crate) fn key(text: &str) -> String {
 /// words that are known as one (`log in`, `work trees`) are joined.
 pub(crate) fn significant_words(
     text: &str,
-    besides: &[&str],
+    ignored_words: &[&str],
     known: impl Fn(&str) -> bool,
 ) -> Vec<String> {
     let key = key(text);
@@ -28,7 +28,7 @@ pub(crate) fn significant_words(
             all.push(joined);
             continue;
         }
-        if !besides.contains(&word) && !FILLERS.split(' ').any(|filler| filler == word) {
+        if !ignored_words.contains(&word) && !FILLERS.split(' ').any(|filler| filler == word) {
             telling.push(stem(word));
         }
         all.push(stem(word));
@@ -52,7 +52,7 @@ pub(crate) fn misspelt(one: &str, other: &str) -> bool {
 }
 
 fn is_same_word(one: &str, other: &str) -> bool {
-    one == other || slip(one, other)
+    one == other || is_typo(one, other)
 }
 
 /// Scores how likely two stems are the same word: 1 for equal, less for one family or a typing
@@ -60,7 +60,7 @@ fn is_same_word(one: &str, other: &str) -> bool {
 pub(crate) fn likeness(one: &str, other: &str) -> f32 {
     if one == other {
         1.0
-    } else if is_akin(one, other) || slip(one, other) {
+    } else if is_akin(one, other) || is_typo(one, other) {
         AKIN
     } else {
         0.0
@@ -88,7 +88,7 @@ fn is_akin(one: &str, other: &str) -> bool {
 
 /// True if one letter is wrong, two in a long word, or two are swapped in a short one. People
 /// seldom mistype the first letter, nor the last of a short word.
-fn slip(one: &str, other: &str) -> bool {
+fn is_typo(one: &str, other: &str) -> bool {
     let (letters, others): (Vec<char>, Vec<char>) =
         (one.chars().collect(), other.chars().collect());
     if letters.first() != others.first() || letters.len().abs_diff(others.len()) > 2 {

@@ -62,7 +62,7 @@ pub(crate) enum TextRole {
 }
 
 impl TextRole {
-    /// Returns the text that the model needs before a text of this role; empty if it needs none.
+    /// Returns the prefix that the model needs before a text of this role; may be empty.
     pub(crate) fn prefix(self, prefixes: &Prefixes) -> &str {
         let prefix = match self {
             Self::Query => &prefixes.query,

@@ -162,21 +162,20 @@ impl Model {
 
     pub(crate) fn embed(&self, texts: &[String], role: TextRole) -> Vec<Vec<f32>> {
         match role.prefix(&self.prefixes) {
-            "" => self.on_all_cores(texts),
+            "" => self.embed_on_all_cores(texts),
             prefix => {
                 let prefixed: Vec<_> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
-                self.on_all_cores(&prefixed)
+                self.embed_on_all_cores(&prefixed)
             }
         }
     }
 
-    /// Each core takes the next few texts when it is done, because texts differ in length and cores
-    /// are not equally free.
-    fn on_all_cores(&self, texts: &[String]) -> Vec<Vec<f32>> {
-        let shares: Vec<&[String]> = texts.chunks(LEAST_SHARE).collect();
+    /// Each core takes a few texts at a time, because texts differ in length and cores in load.
+    fn embed_on_all_cores(&self, texts: &[String]) -> Vec<Vec<f32>> {
+        let shares: Vec<&[String]> = texts.chunks(MIN_SHARE).collect();
         let workers = cores().min(shares.len());
         if workers < 2 {
-            return self.on_this_core(texts);
+            return self.embed_on_this_core(texts);
         }
         let next = AtomicUsize::new(0);
         let mut done: Vec<(usize, Vec<Vec<f32>>)> = std::thread::scope(|scope| {
@@ -193,11 +192,11 @@ impl Model {
     fn take_shares(&self, shares: &[&[String]], next: &AtomicUsize) -> Vec<(usize, Vec<Vec<f32>>)> {
         let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
         numbers
-            .map_while(|number| Some((number, self.on_this_core(shares.get(number)?))))
+            .map_while(|number| Some((number, self.embed_on_this_core(shares.get(number)?))))
             .collect()
     }
 
-    fn on_this_core(&self, texts: &[String]) -> Vec<Vec<f32>> {
+    fn embed_on_this_core(&self, texts: &[String]) -> Vec<Vec<f32>> {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         self.encoder.embed_batch(&texts)
     }
@@ -209,13 +208,13 @@ pub fn built_in() -> Encoder {
     Encoder::from_container(bytes).expect("the model in the binary is the one that was tested")
 }
 
-/// Fewer texts than this are done before another thread has started, and this many queries share
-/// one pass over the weights.
-pub(crate) const LEAST_SHARE: usize = 8;
+/// Fewer texts than this are embedded before another thread would have started. As many queries
+/// share one pass over the weights.
+pub(crate) const MIN_SHARE: usize = 8;
 
 /// Returns the number of texts that keep all cores busy for one pass.
 pub fn texts_at_once() -> usize {
-    LEAST_SHARE * cores()
+    MIN_SHARE * cores()
 }
 
 pub(crate) fn cores() -> usize {

@@ -13,7 +13,7 @@ use kitbag_encoder::Encoder;
 const TABLE: &[u8] = include_bytes!("../built-in-vectors.bin");
 const HASH: usize = 8;
 const SCALE: usize = 4;
-/// The largest number of a signed byte.
+/// The maximum of a signed byte.
 const LARGEST_BYTE: f32 = 127.0;
 
 /// Returns the vector of a built-in text.

@@ -8,7 +8,7 @@ use kitbag_domain::sync::lock;
 use tokio::sync::oneshot;
 
 use crate::TextRole;
-use crate::local::{LEAST_SHARE, LocalError, Model, cores};
+use crate::local::{LocalError, MIN_SHARE, Model, cores};
 
 #[derive(Default)]
 pub(crate) struct QueryQueue(Mutex<QueueState>);
@@ -62,7 +62,7 @@ impl QueryQueue {
         let mut texts = 0;
         let fitting = state.waiting.iter().take_while(|query| {
             texts += query.texts.len();
-            texts <= LEAST_SHARE
+            texts <= MIN_SHARE
         });
         let count = fitting.count().max(1).min(state.waiting.len());
         if count == 0 {

@@ -22,15 +22,15 @@ use crate::service_format::{EmbeddingsRequest, read};
 
 /// Texts in one request. Services accept many more; small requests lose less when one fails.
 const BATCH: usize = 64;
-/// How long a search waits for its vector before it does without.
-const QUERY_PATIENCE: Duration = Duration::from_secs(5);
-/// How long searches do without a service that failed.
-const REST: Duration = Duration::from_secs(15);
-/// The number of attempts for a batch. The first delay is `FIRST_PAUSE`, and each later one is
+/// How long a search waits for its vector before it continues without one.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long searches do not use a service that failed.
+const COOLDOWN: Duration = Duration::from_secs(15);
+/// The number of attempts for a batch. The first delay is `FIRST_DELAY`, and each later one is
 /// twice as long.
 const ATTEMPTS: u32 = 4;
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+const MAX_DELAY: Duration = Duration::from_secs(30);
 /// A batch of the longest vectors in use has a few megabytes as text.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 /// How many characters of the service's message an error repeats, about two terminal lines.
@@ -44,7 +44,7 @@ pub(crate) struct EmbeddingService {
     endpoint: String,
     /// The length of the service's vectors, once that is known.
     dimension: OnceLock<usize>,
-    trouble: Mutex<Option<(Instant, EmbeddingServiceError)>>,
+    recent_error: Mutex<Option<(Instant, EmbeddingServiceError)>>,
 }
 
 type EmbeddingResult = Result<Vec<Vec<f32>>, EmbeddingServiceError>;
@@ -62,7 +62,7 @@ impl EmbeddingService {
             config,
             lookup,
             dimension,
-            trouble: Mutex::default(),
+            recent_error: Mutex::default(),
         }
     }
 
@@ -87,35 +87,35 @@ impl EmbeddingService {
     }
 
     pub(crate) async fn queries(&self, texts: Vec<String>) -> EmbeddingResult {
-        if let Some(error) = self.trouble() {
+        if let Some(error) = self.recent_error() {
             return Err(error);
         }
-        let patience = self.config.timeout.min(QUERY_PATIENCE);
+        let timeout = self.config.timeout.min(QUERY_TIMEOUT);
         let texts = self.add_prefixes(&texts, TextRole::Query);
-        self.record_trouble(self.ask(&texts, patience).await)
+        self.record_outcome(self.fetch_vectors_within(&texts, timeout).await)
     }
 
     pub(crate) async fn documents(&self, texts: Vec<String>) -> EmbeddingResult {
         let texts = self.add_prefixes(&texts, TextRole::Document);
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
-            vectors.extend(self.record_trouble(self.ask_again(batch).await)?);
+            vectors.extend(self.record_outcome(self.fetch_with_retries(batch).await)?);
         }
         Ok(vectors)
     }
 
     /// Returns a recent error, if there was one.
-    fn trouble(&self) -> Option<EmbeddingServiceError> {
-        let trouble = lock(&self.trouble);
-        let (since, error) = trouble.as_ref()?;
-        (since.elapsed() < REST).then(|| error.clone())
+    fn recent_error(&self) -> Option<EmbeddingServiceError> {
+        let recent_error = lock(&self.recent_error);
+        let (since, error) = recent_error.as_ref()?;
+        (since.elapsed() < COOLDOWN).then(|| error.clone())
     }
 
     /// Returns the result, and records an error for the next searches.
-    fn record_trouble(&self, asked: EmbeddingResult) -> EmbeddingResult {
-        let error = asked.as_ref().err().cloned();
-        *lock(&self.trouble) = error.map(|error| (Instant::now(), error));
-        asked
+    fn record_outcome(&self, result: EmbeddingResult) -> EmbeddingResult {
+        let error = result.as_ref().err().cloned();
+        *lock(&self.recent_error) = error.map(|error| (Instant::now(), error));
+        result
     }
 
     fn add_prefixes(&self, texts: &[String], role: TextRole) -> Vec<String> {
@@ -124,33 +124,33 @@ impl EmbeddingService {
         texts.map(|text| format!("{prefix}{text}")).collect()
     }
 
-    async fn ask_again(&self, texts: &[String]) -> EmbeddingResult {
-        let mut pause = FIRST_PAUSE;
+    async fn fetch_with_retries(&self, texts: &[String]) -> EmbeddingResult {
+        let mut delay = FIRST_DELAY;
         for _ in 1..ATTEMPTS {
-            match self.ask(texts, self.config.timeout).await {
-                Err(error) if error.is_passing() => {
+            match self.fetch_vectors_within(texts, self.config.timeout).await {
+                Err(error) if error.is_transient() => {
                     tracing::info!(%error, "retrying the embeddings request");
-                    let rest = error.again_after().unwrap_or(pause).min(LONGEST_PAUSE);
-                    tokio::time::sleep(rest).await;
-                    pause *= 2;
+                    let wait = error.retry_after().unwrap_or(delay).min(MAX_DELAY);
+                    tokio::time::sleep(wait).await;
+                    delay *= 2;
                 }
                 other => return other,
             }
         }
-        self.ask(texts, self.config.timeout).await
+        self.fetch_vectors_within(texts, self.config.timeout).await
     }
 
-    async fn ask(&self, texts: &[String], patience: Duration) -> EmbeddingResult {
-        match tokio::time::timeout(patience, self.ask_patiently(texts)).await {
-            Ok(asked) => asked,
+    async fn fetch_vectors_within(&self, texts: &[String], timeout: Duration) -> EmbeddingResult {
+        match tokio::time::timeout(timeout, self.fetch_vectors(texts)).await {
+            Ok(result) => result,
             Err(_) => Err(EmbeddingServiceError::TimedOut {
                 endpoint: self.endpoint.clone(),
-                after: patience,
+                after: timeout,
             }),
         }
     }
 
-    async fn ask_patiently(&self, texts: &[String]) -> EmbeddingResult {
+    async fn fetch_vectors(&self, texts: &[String]) -> EmbeddingResult {
         let sent = self.request(texts)?.send().await;
         let response = sent.map_err(|error| self.unreachable(error))?;
         let body = self.body(response).await?;
@@ -182,7 +182,7 @@ impl EmbeddingService {
 
     /// Reads the body of a reply, or the error in it.
     async fn body(&self, response: Response) -> Result<Vec<u8>, EmbeddingServiceError> {
-        let (status, again_after) = (
+        let (status, retry_after) = (
             response.status(),
             retry_after(response.headers(), SystemTime::now()),
         );
@@ -194,7 +194,7 @@ impl EmbeddingService {
         if status.is_success() {
             Ok(body)
         } else {
-            Err(self.refusal(status, again_after, &body))
+            Err(self.refusal(status, retry_after, &body))
         }
     }
 
@@ -203,7 +203,7 @@ impl EmbeddingService {
             return Ok(None);
         };
         let value = HeaderValue::try_from(format!("Bearer {key}"));
-        let mut value = value.map_err(|_| EmbeddingServiceError::OddKey)?;
+        let mut value = value.map_err(|_| EmbeddingServiceError::InvalidKey)?;
         value.set_sensitive(true);
         Ok(Some(value))
     }
@@ -234,7 +234,7 @@ impl EmbeddingService {
     fn refusal(
         &self,
         status: StatusCode,
-        again_after: Option<Duration>,
+        retry_after: Option<Duration>,
         body: &[u8],
     ) -> EmbeddingServiceError {
         let endpoint = self.endpoint.clone();
@@ -244,7 +244,7 @@ impl EmbeddingService {
             }
             StatusCode::TOO_MANY_REQUESTS => EmbeddingServiceError::Busy {
                 endpoint,
-                again_after,
+                retry_after,
             },
             _ => EmbeddingServiceError::Refused {
                 endpoint,
@@ -257,15 +257,15 @@ impl EmbeddingService {
     /// Returns the service's error message, shortened and without the gateway's key.
     fn message(&self, body: &[u8]) -> String {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
-        let said = body
+        let message = body
             .pointer("/error/message")
             .or_else(|| body.get("message"));
-        let said = said.and_then(Value::as_str).unwrap_or("no reason given");
-        let said = match self.key() {
-            Ok(Some(key)) if !key.is_empty() => said.replace(&key, "***"),
-            _ => said.to_owned(),
+        let message = message.and_then(Value::as_str).unwrap_or("no reason given");
+        let message = match self.key() {
+            Ok(Some(key)) if !key.is_empty() => message.replace(&key, "***"),
+            _ => message.to_owned(),
         };
-        said.chars().take(MAX_MESSAGE).collect()
+        message.chars().take(MAX_MESSAGE).collect()
     }
 
     fn unreachable(&self, error: reqwest::Error) -> EmbeddingServiceError {

@@ -10,7 +10,7 @@ pub enum EmbeddingServiceError {
     #[error("the key for the embeddings endpoint is not set")]
     NoKey(#[from] MissingVariable),
     #[error("the key for the embeddings endpoint is not a valid header value")]
-    OddKey,
+    InvalidKey,
     #[error("the embeddings endpoint {endpoint} cannot be reached: {reason}")]
     Unreachable { endpoint: String, reason: String },
     #[error("the embeddings endpoint {endpoint} did not answer within {after:?}")]
@@ -23,7 +23,7 @@ pub enum EmbeddingServiceError {
     #[error("the embeddings endpoint {endpoint} is rate-limiting requests (429)")]
     Busy {
         endpoint: String,
-        again_after: Option<Duration>,
+        retry_after: Option<Duration>,
     },
     #[error("the embeddings endpoint {endpoint} answered {status}: {message}")]
     Refused {
@@ -45,12 +45,12 @@ pub enum EmbeddingServiceError {
 
 impl EmbeddingServiceError {
     /// True if a retry may succeed.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Busy { .. } => true,
             Self::Refused { status, .. } => status.is_server_error(),
             Self::NoKey(_)
-            | Self::OddKey
+            | Self::InvalidKey
             | Self::TimedOut { .. }
             | Self::Unauthorized { .. }
             | Self::Unreadable { .. }
@@ -58,9 +58,9 @@ impl EmbeddingServiceError {
         }
     }
 
-    pub(crate) fn again_after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Busy { again_after, .. } => *again_after,
+            Self::Busy { retry_after, .. } => *retry_after,
             _ => None,
         }
     }
@@ -70,7 +70,7 @@ impl EmbeddingServiceError {
             Self::NoKey(MissingVariable { variable }) => {
                 return format!("set the variable `{variable}`");
             }
-            Self::OddKey => "check `api_key` under [index.embedder] for stray characters",
+            Self::InvalidKey => "check `api_key` under [index.embedder] for stray characters",
             Self::Unreachable { .. } => {
                 "check `endpoint` under [index.embedder] and that the service is running"
             }

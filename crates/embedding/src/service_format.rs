@@ -29,7 +29,7 @@ pub(crate) fn read(body: &[u8], wanted: usize) -> Result<Vec<Vec<f32>>, String> 
     let reply = reply.map_err(|error| error.to_string())?;
     let mut vectors = vec![Vec::new(); wanted];
     for item in reply.data {
-        item.put_into(&mut vectors)?;
+        item.store_in(&mut vectors)?;
     }
     match vectors.iter().position(Vec::is_empty) {
         Some(missing) => Err(format!("no vector for text {missing} of {wanted}")),
@@ -38,19 +38,19 @@ pub(crate) fn read(body: &[u8], wanted: usize) -> Result<Vec<Vec<f32>>, String> 
 }
 
 impl EmbeddingItem {
-    fn put_into(self, vectors: &mut [Vec<f32>]) -> Result<(), String> {
+    fn store_in(self, vectors: &mut [Vec<f32>]) -> Result<(), String> {
         let (index, wanted) = (self.index, vectors.len());
         let Some(place) = vectors.get_mut(index) else {
             return Err(format!("a vector for text {index} of {wanted}"));
         };
-        let vector = unit(self.embedding);
+        let vector = normalise(self.embedding);
         *place = vector.ok_or_else(|| format!("the vector of text {index} has no direction"))?;
         Ok(())
     }
 }
 
 /// Normalises the vector to length one; `None` if it has no direction.
-fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+fn normalise(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     if !is_comparable(&vector) {
         return None;
     }

@@ -3,8 +3,8 @@
 //!     cargo run --release -p kitbag-encoder --example embed_speed [MODEL]
 //!
 //! A model is a Kitbag model file or a directory with `config.json`, `model.safetensors` and
-//! `vocab.txt`. Without one it has the shape of all-MiniLM-L6-v2 and random weights: as fast, and
-//! meaningless.
+//! `vocab.txt`. Without one, the model has the shape and speed of all-MiniLM-L6-v2, but random
+//! weights.
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
 use std::path::Path;

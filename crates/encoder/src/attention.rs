@@ -1,5 +1,5 @@
-//! Self-attention: every token of a text gathers from the others in proportion to how well they
-//! match it.
+//! Self-attention: every token of a text becomes a mean of all its tokens, weighted by how well
+//! they match.
 
 use super::math::{self, FloatPanels, FloatRows, LANES, ProductRows};
 use kitbag_simd::VectorWork;

@@ -77,8 +77,8 @@ impl Checkpoint<'_> {
         })
     }
 
-    /// Returns position and token type, added up. Every token has the first type; Kitbag's own
-    /// files have it added to the positions already.
+    /// Returns the sum of position and token type. Every token has the first type, which is already
+    /// added to the positions in Kitbag's own files.
     fn positions(&self, shape: &ModelShape) -> Result<Vec<f32>, ModelError> {
         match self.names {
             TensorNames::Ours => {

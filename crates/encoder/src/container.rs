@@ -1,4 +1,5 @@
-//! Kitbag's own model file: everything that the encoder needs, in bytes, in one safetensors file.
+//! Kitbag's own model file: everything that the encoder needs, quantised to bytes, in one
+//! safetensors file.
 //!
 //! Tensors are named `word`, `position`, `norm.weight`, `0.query.weight`, … as in
 //! `training/bases.py`. A matrix is `I8` with its steps per row in `F32` under the same name and

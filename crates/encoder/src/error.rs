@@ -31,7 +31,7 @@ pub enum ModelError {
         found: String,
     },
     #[error("tensor {name} has the range {begin}..{end}, expected {needed} of {present} bytes")]
-    TensorPlace {
+    TensorRange {
         name: String,
         begin: usize,
         end: usize,

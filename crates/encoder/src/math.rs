@@ -1,8 +1,8 @@
 //! The float arithmetic of a transformer: small functions over rows.
 //!
-//! Sums run in sixteen lanes and functions are polynomials of plain operations, without any system
-//! library. So every machine gives the same bits, and the compiler may use the widest vectors: all
-//! of this is inlined into code compiled per level.
+//! Sums run in sixteen lanes, and functions are polynomials of plain operations, without any system
+//! library. So every machine gives the same bits, and the compiler can use the widest vectors: all
+//! of this is inlined into code compiled for each level.
 
 use std::ops::Range;
 

@@ -87,8 +87,8 @@ impl<'a> Tensors<'a> {
         let header = self.header_with_shape(name, shape)?;
         let values: Vec<f32> = match header.dtype.as_str() {
             "F32" => self.read(name, header)?.map(f32::from_le_bytes).collect(),
-            "F16" => self.read(name, header)?.map(half).collect(),
-            "BF16" => self.read(name, header)?.map(brain_half).collect(),
+            "F16" => self.read(name, header)?.map(from_f16_bytes).collect(),
+            "BF16" => self.read(name, header)?.map(from_bf16_bytes).collect(),
             _ => return Err(header.type_error(name, "F32, F16 or BF16")),
         };
         if values.iter().all(|value| value.is_finite()) {
@@ -133,7 +133,7 @@ impl<'a> Tensors<'a> {
         let needed = header.bytes(SIZE);
         match self.data.get(begin..end) {
             Some(found) if found.len() == needed => Ok(found.as_chunks().0.iter().copied()),
-            _ => Err(ModelError::TensorPlace {
+            _ => Err(ModelError::TensorRange {
                 name: name.to_owned(),
                 begin,
                 end,
@@ -204,7 +204,7 @@ impl TensorHeader {
 }
 
 /// A 16-bit float: one bit for the sign, five for the exponent, ten for the fraction.
-fn half(bytes: [u8; 2]) -> f32 {
+fn from_f16_bytes(bytes: [u8; 2]) -> f32 {
     let bits = u32::from(u16::from_le_bytes(bytes));
     let (sign, exponent, rest) = (bits >> 15, bits >> 10 & 31, bits & 1023);
     let size = match exponent {
@@ -219,7 +219,7 @@ fn half(bytes: [u8; 2]) -> f32 {
 }
 
 /// The upper half of a float (bfloat16).
-fn brain_half([low, high]: [u8; 2]) -> f32 {
+fn from_bf16_bytes([low, high]: [u8; 2]) -> f32 {
     f32::from_le_bytes([0, 0, low, high])
 }
 
@@ -264,7 +264,7 @@ mod tests {
             Ok(&[1.0, -2.0]),
         );
         assert_eq!(
-            [0x0001, 0x03ff, 0x7bff].map(|bits: u16| half(bits.to_le_bytes())),
+            [0x0001, 0x03ff, 0x7bff].map(|bits: u16| from_f16_bytes(bits.to_le_bytes())),
             [2f32.powi(-24), 1023.0 * 2f32.powi(-24), 65504.0]
         );
     }
@@ -296,7 +296,7 @@ mod tests {
                 .and_then(|tensors| tensors.floats("a", &[2]))
                 .unwrap_err();
             assert!(
-                matches!(error, ModelError::TensorPlace { .. }),
+                matches!(error, ModelError::TensorRange { .. }),
                 "{offsets}: {error}"
             );
         }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::words::{BertWord, words};
+use super::words::{BertWord, for_each_word};
 
 #[derive(Debug)]
 pub(crate) struct WordPiece {
@@ -63,7 +63,7 @@ impl WordPiece {
         // One position is reserved for the end, and the start takes one.
         let limit = limit.max(2) - 1;
         let mut tokens = vec![self.start];
-        words(text, |word| {
+        for_each_word(text, |word| {
             match word {
                 BertWord::Whole(word) => self.split(word, &mut tokens),
                 BertWord::TooLong => tokens.push(self.unknown),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_at_the_limit() {
+    fn a_text_is_truncated_at_the_limit() {
         check(
             &"issue ".repeat(50_000),
             "issue issue issue issue issue issue",

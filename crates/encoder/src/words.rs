@@ -15,7 +15,7 @@ pub(crate) enum BertWord<'a> {
 }
 
 /// Passes one word after another to `take`, until it returns false.
-pub(crate) fn words(text: &str, mut take: impl FnMut(BertWord<'_>) -> bool) {
+pub(crate) fn for_each_word(text: &str, mut take: impl FnMut(BertWord<'_>) -> bool) {
     let mut word = PartialWord::default();
     for char in plain(text) {
         let alone = is_punctuation(char) || is_chinese(char);

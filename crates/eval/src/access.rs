@@ -7,7 +7,7 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, InvalidHea
 use crate::dialect::Dialect;
 
 /// A shorter header value is not a secret, and may be part of a word.
-const SHORTEST_SECRET: usize = 8;
+const MIN_SECRET: usize = 8;
 
 #[derive(Clone, Default)]
 pub struct Access {
@@ -43,7 +43,7 @@ impl Access {
     /// Masks the access secrets in a text, in case an endpoint repeats them.
     pub(crate) fn mask_secrets(&self, text: &str) -> String {
         let headers = self.headers.values().filter_map(|it| it.to_str().ok());
-        let long = headers.filter(|it| it.len() >= SHORTEST_SECRET);
+        let long = headers.filter(|it| it.len() >= MIN_SECRET);
         let key = self.key.as_deref().filter(|it| !it.is_empty());
         let secrets = key.into_iter().chain(long);
         secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))

@@ -18,7 +18,7 @@ use crate::endpoint_error::ModelEndpointError;
 use crate::rate_limit::{RateLimiter, parse_retry_after};
 
 /// Rate limits are counted per minute, so a longer pause gains nothing.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Far more than the text and calls of one answer.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 /// How many characters of the endpoint's message an error repeats, a few terminal lines.
@@ -88,7 +88,7 @@ impl ModelClient {
             match self.ask_once(&body, conversation.call_count()).await {
                 Err(error) if error.is_transient() && retries > 0 => {
                     // All requests to a failing endpoint wait, not only the one that failed.
-                    let rest = error.retry_after().unwrap_or(pause).min(LONGEST_PAUSE);
+                    let rest = error.retry_after().unwrap_or(pause).min(MAX_PAUSE);
                     self.rate_limiter.pause_until(Instant::now() + rest);
                     pause *= 2;
                     retries -= 1;

@@ -106,7 +106,6 @@ impl ModelEndpoint {
         Some((tool.name.clone(), unfit))
     }
 
-    /// Returns the host, whose meaning no path or query can change.
     pub fn host(&self) -> &str {
         self.base.host_str().unwrap_or_default()
     }

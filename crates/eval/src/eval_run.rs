@@ -303,11 +303,11 @@ impl<'a> TestedModel<'a> {
         }
     }
 
-    /// Returns everything that an answer may depend on besides the entry and the parameters. With
-    /// several turns, this includes the searchable tools and the turn limit.
-    fn fingerprint_text(&self, put: SuiteItem<'_>, tools: &EvalTools) -> String {
+    /// Returns everything that an answer may depend on, apart from the entry and the parameters.
+    /// With several turns, this includes the searchable tools and the turn limit.
+    fn fingerprint_text(&self, item: SuiteItem<'_>, tools: &EvalTools) -> String {
         let shown = serde_json::to_string(&self.definitions).expect("definitions are JSON");
-        let turns = match put {
+        let turns = match item {
             SuiteItem::Prompt(_) if self.shown.surface == EvalSurface::All => return shown,
             SuiteItem::Prompt(_) => self.shown.max_turns,
             SuiteItem::Task(_) => self.shown.task_turns,

@@ -109,7 +109,7 @@ fn truncate_file(file: &mut File, length: usize) -> io::Result<()> {
 /// Returns the beginning of a line that a killed run did not finish.
 fn torn_line(text: &str) -> &str {
     let tail = text.rsplit('\n').next().unwrap_or_default();
-    // Any other text is not a line of the journal, so it is not cut off.
+    // Any other text is not a line of the journal, so it is not removed.
     if tail.starts_with(BEGIN) || BEGIN.starts_with(tail) {
         tail
     } else {

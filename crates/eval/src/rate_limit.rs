@@ -62,24 +62,24 @@ mod tests {
 
     /// Asks for a slot some seconds after `start`, and checks the second that is returned.
     #[track_caller]
-    fn check_place(pace: &RateLimiter, start: Instant, asked: u64, expected: u64) {
-        let place = pace.reserve_slot(start + Duration::from_secs(asked));
-        assert_eq!(place.duration_since(start).as_secs(), expected);
+    fn check_slot(limiter: &RateLimiter, start: Instant, asked: u64, expected: u64) {
+        let slot = limiter.reserve_slot(start + Duration::from_secs(asked));
+        assert_eq!(slot.duration_since(start).as_secs(), expected);
     }
 
     #[test]
     fn requests_keep_the_rate_and_wait_out_a_pause() {
         let now = Instant::now();
-        let pace = RateLimiter {
+        let limiter = RateLimiter {
             interval: Duration::from_secs(1),
             next: Mutex::new(now),
         };
         for (asked, expected) in [(0, 0), (0, 1), (0, 2)] {
-            check_place(&pace, now, asked, expected);
+            check_slot(&limiter, now, asked, expected);
         }
-        pace.pause_until(now + Duration::from_secs(10));
+        limiter.pause_until(now + Duration::from_secs(10));
         for (asked, expected) in [(0, 10), (0, 11), (60, 60)] {
-            check_place(&pace, now, asked, expected);
+            check_slot(&limiter, now, asked, expected);
         }
     }
 

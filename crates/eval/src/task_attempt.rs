@@ -1,5 +1,5 @@
-//! One attempt of a model at a task: it gets the current surface before each of its turns, all its
-//! calls are made, and the end is judged when it makes no more.
+//! One attempt of a model at a task: before each turn, the model gets the current tools of the
+//! surface. All its calls are made, and the end is judged when it makes no more.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use kitbag_domain::{Remedy, ServerName};
 
 use crate::template::ToolUse;
 
-/// A server that the caller reaches, with its tools that the caller may use.
+/// A server that the caller can reach, with the tools that the caller may use.
 #[derive(Debug, Clone)]
 pub struct ServerOffer<'a> {
     pub server: &'a ServerName,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::canonical;
 use crate::template::IntentTemplate;
-use crate::words::SpokenRequest;
+use crate::words::FoldedRequest;
 
 /// How long a result is cached unless its template sets another time.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(300);
@@ -99,7 +99,7 @@ impl CacheKey {
 impl CacheSubject<'_> {
     fn text(&self) -> String {
         match self {
-            Self::Words(words) => format!("words\0{}", SpokenRequest::read(words).folded_text()),
+            Self::Words(words) => format!("words\0{}", FoldedRequest::read(words).folded_text()),
             Self::Template(template) => format!("template\0{}", template.fingerprint()),
             Self::Tool(tool) => format!("tool\0{tool}"),
         }
@@ -163,7 +163,7 @@ impl<V> ResultCache<V> {
 
     /// Drops everything from a server, after a write to it or a change in the definition of one of
     /// its tools.
-    pub fn server_changed(&mut self, server: &ServerName) {
+    pub fn invalidate_server(&mut self, server: &ServerName) {
         self.tick += 1;
         self.changed.insert(server.clone(), self.tick);
         self.retain(|kept| !kept.servers.contains(server));
@@ -292,9 +292,9 @@ mod tests {
         let mut cache = Checked::new(9, 900);
         let before = cache.0.mark();
         cache.put("acme", "a", 1, before);
-        cache.0.server_changed(&"mail".parse().unwrap());
+        cache.0.invalidate_server(&"mail".parse().unwrap());
         assert_eq!(cache.get("acme", "a", 0), Some(1));
-        cache.0.server_changed(&"git".parse().unwrap());
+        cache.0.invalidate_server(&"git".parse().unwrap());
         assert_eq!(cache.get("acme", "a", 0), None);
         cache.put("acme", "a", 2, before);
         assert_eq!(

@@ -16,7 +16,7 @@ const SOUGHT: &[&str] = &["query", "capability", "description", "intent"];
 
 impl Discovery {
     /// Parses a request such as `custom_query: orders of last week`, or `new_capability` with the
-    /// parameter `capability`. Absent for every other request.
+    /// parameter `capability`. Returns `None` for any other request.
     pub fn parse(words: &str, given: &Map<String, Value>) -> Option<Self> {
         let words = words.trim();
         let rest = NAMES.iter().find_map(|name| {

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::words::{SpokenRequest, SpokenWord, is_preposition, is_word};
+use crate::words::{FoldedRequest, RequestWord, is_preposition, is_word};
 
 /// Parsed and folded; displays as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,11 +21,11 @@ pub struct IntentPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PatternElement {
     Literal(String),
-    Blank(PatternBlank),
+    Placeholder(Placeholder),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PatternBlank {
+pub(crate) struct Placeholder {
     pub(crate) name: String,
     /// True if it matches several words.
     many: bool,
@@ -66,10 +66,10 @@ impl IntentPattern {
         if text.chars().count() > Self::MAX {
             return Err(PatternMistake::TooLong);
         }
-        let words = SpokenRequest::read(text).words;
-        let mut elements: Vec<_> = words.iter().map(element).collect::<Result<_, _>>()?;
+        let words = FoldedRequest::read(text).words;
+        let mut elements: Vec<_> = words.iter().map(parse_element).collect::<Result<_, _>>()?;
         check(&elements)?;
-        announce(&mut elements);
+        mark_announced(&mut elements);
         Ok(Self {
             written: text.trim().to_owned(),
             elements,
@@ -85,8 +85,8 @@ impl IntentPattern {
         self.written.replace("...}", "}").replace(['{', '}'], "")
     }
 
-    pub(crate) fn blanks(&self) -> impl Iterator<Item = &PatternBlank> {
-        self.elements.iter().filter_map(PatternElement::blank)
+    pub(crate) fn placeholders(&self) -> impl Iterator<Item = &Placeholder> {
+        self.elements.iter().filter_map(PatternElement::placeholder)
     }
 
     /// Returns the pattern folded, with every parameter as `{}`: patterns that match the same
@@ -98,18 +98,21 @@ impl IntentPattern {
 
     /// Returns the folded words before the first parameter.
     pub(crate) fn words_before_parameter(&self) -> String {
-        let words = self.elements.iter().take_while(|it| it.blank().is_none());
+        let words = self
+            .elements
+            .iter()
+            .take_while(|it| it.placeholder().is_none());
         let words: Vec<&str> = words.map(PatternElement::key).collect();
         words.join(" ")
     }
 
     /// Returns true if all words other than the parameters are plain: no numbers, paths or ids.
     pub(crate) fn is_plain(&self) -> bool {
-        let mut words = self.elements.iter().filter(|it| it.blank().is_none());
+        let mut words = self.elements.iter().filter(|it| it.placeholder().is_none());
         words.all(|word| is_word(word.key()))
     }
 
-    pub(crate) fn fit(&self, request: &SpokenRequest) -> Option<PatternFit> {
+    pub(crate) fn fit(&self, request: &FoldedRequest) -> Option<PatternFit> {
         let captured = fit(&self.elements, &request.words, request)?;
         Some(PatternFit {
             literals: self.elements.len() - captured.len(),
@@ -119,9 +122,9 @@ impl IntentPattern {
 }
 
 impl PatternElement {
-    fn blank(&self) -> Option<&PatternBlank> {
+    fn placeholder(&self) -> Option<&Placeholder> {
         match self {
-            Self::Blank(blank) => Some(blank),
+            Self::Placeholder(placeholder) => Some(placeholder),
             Self::Literal(_) => None,
         }
     }
@@ -129,14 +132,14 @@ impl PatternElement {
     fn key(&self) -> &str {
         match self {
             Self::Literal(word) => word,
-            Self::Blank(_) => "{}",
+            Self::Placeholder(_) => "{}",
         }
     }
 }
 
-impl PatternBlank {
-    fn takes(&self, words: &[SpokenWord]) -> bool {
-        self.many || self.announced || words.iter().all(SpokenWord::looks_like_a_value)
+impl Placeholder {
+    fn takes(&self, words: &[RequestWord]) -> bool {
+        self.many || self.announced || words.iter().all(RequestWord::looks_like_a_value)
     }
 }
 
@@ -146,7 +149,7 @@ impl fmt::Display for IntentPattern {
     }
 }
 
-fn element(word: &SpokenWord) -> Result<PatternElement, PatternMistake> {
+fn parse_element(word: &RequestWord) -> Result<PatternElement, PatternMistake> {
     let Some(folded) = &word.folded else {
         return Ok(PatternElement::Literal(word.raw.to_lowercase()));
     };
@@ -157,47 +160,60 @@ fn element(word: &SpokenWord) -> Result<PatternElement, PatternMistake> {
     let inside = inside.and_then(|it| it.strip_suffix('}'));
     let inside = inside.ok_or(PatternMistake::Brace)?;
     let name = inside.strip_suffix("...");
-    blank(name.unwrap_or(inside), name.is_some())
+    parse_placeholder(name.unwrap_or(inside), name.is_some())
 }
 
-fn blank(name: &str, many: bool) -> Result<PatternElement, PatternMistake> {
+fn parse_placeholder(name: &str, many: bool) -> Result<PatternElement, PatternMistake> {
     if !crate::template::is_parameter_name(name) {
         return Err(PatternMistake::Brace);
     }
     let name = name.to_owned();
-    Ok(PatternElement::Blank(PatternBlank {
+    Ok(PatternElement::Placeholder(Placeholder {
         name,
         many,
         announced: false,
     }))
 }
 
-fn announce(elements: &mut [PatternElement]) {
+fn mark_announced(elements: &mut [PatternElement]) {
     let mut before = String::new();
     for element in elements {
         match element {
             PatternElement::Literal(word) => before.clone_from(word),
-            PatternElement::Blank(blank) => blank.announced = is_preposition(&before),
+            PatternElement::Placeholder(placeholder) => {
+                placeholder.announced = is_preposition(&before);
+            }
         }
     }
 }
 
 fn check(elements: &[PatternElement]) -> Result<(), PatternMistake> {
-    let blanks: Vec<&PatternBlank> = elements.iter().filter_map(PatternElement::blank).collect();
-    if blanks.len() == elements.len() {
+    let placeholders: Vec<&Placeholder> = elements
+        .iter()
+        .filter_map(PatternElement::placeholder)
+        .collect();
+    if placeholders.len() == elements.len() {
         return Err(PatternMistake::NoWord);
     }
     let mut pairs = elements.windows(2);
-    if pairs.any(|pair| pair.iter().all(|it| it.blank().is_some())) {
+    if pairs.any(|pair| pair.iter().all(|it| it.placeholder().is_some())) {
         return Err(PatternMistake::SideBySide);
     }
-    if blanks.iter().filter(|blank| blank.many).count() > 1 {
+    if placeholders
+        .iter()
+        .filter(|placeholder| placeholder.many)
+        .count()
+        > 1
+    {
         return Err(PatternMistake::SeveralLong);
     }
-    let mut names: Vec<&str> = blanks.iter().map(|blank| blank.name.as_str()).collect();
+    let mut names: Vec<&str> = placeholders
+        .iter()
+        .map(|placeholder| placeholder.name.as_str())
+        .collect();
     names.sort_unstable();
     names.dedup();
-    if names.len() < blanks.len() {
+    if names.len() < placeholders.len() {
         return Err(PatternMistake::Twice);
     }
     Ok(())
@@ -207,8 +223,8 @@ fn check(elements: &[PatternElement]) -> Result<(), PatternMistake> {
 /// it can.
 fn fit(
     elements: &[PatternElement],
-    words: &[SpokenWord],
-    request: &SpokenRequest,
+    words: &[RequestWord],
+    request: &FoldedRequest,
 ) -> Option<Vec<(String, String)>> {
     let Some((first, rest)) = elements.split_first() else {
         return words.is_empty().then(Vec::new);
@@ -219,15 +235,15 @@ fn fit(
             let same = word.folded.as_ref() == Some(literal);
             same.then(|| fit(rest, others, request)).flatten()
         }
-        PatternElement::Blank(blank) => {
-            let most = if blank.many { words.len() } else { 1 };
+        PatternElement::Placeholder(placeholder) => {
+            let most = if placeholder.many { words.len() } else { 1 };
             (1..=most).find_map(|taken| {
                 let (inside, others) = words.split_at_checked(taken)?;
-                if !blank.takes(inside) {
+                if !placeholder.takes(inside) {
                     return None;
                 }
                 let mut captured = fit(rest, others, request)?;
-                captured.insert(0, (blank.name.clone(), request.text(inside)));
+                captured.insert(0, (placeholder.name.clone(), request.text(inside)));
                 Some(captured)
             })
         }
@@ -299,7 +315,7 @@ mod tests {
         ] {
             let fit = IntentPattern::parse(pattern)
                 .unwrap()
-                .fit(&SpokenRequest::read(request));
+                .fit(&FoldedRequest::read(request));
             let captured = fit.map(|fit| {
                 let pairs = fit
                     .captured
@@ -312,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_open_to_doubt_is_refused() {
+    fn an_ambiguous_pattern_is_rejected() {
         for (pattern, mistake) in [
             ("{a}", PatternMistake::NoWord),
             ("", PatternMistake::NoWord),

@@ -51,9 +51,9 @@ pub enum StepEnd {
     },
 }
 
-/// The next turn of a request after a step.
+/// The decision after a step of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RouteTurn {
+pub struct RouteDecision {
     pub next: RouteNext,
     pub counter: Option<RouteCounter>,
     pub event: Option<RouteEvent>,
@@ -87,12 +87,12 @@ pub enum RouteEvent {
 pub const FIRST: RouteStep = RouteStep::Cache;
 
 /// Decides the first step of a request that explicitly asks for discovery.
-pub fn discovery_first(flags: &RouteFlags) -> RouteTurn {
+pub fn discovery_first(flags: &RouteFlags) -> RouteDecision {
     unknown_intent(discovery(flags))
 }
 
 /// Decides the next step after this one ended.
-pub fn after(flags: &RouteFlags, step: RouteStep, end: StepEnd) -> RouteTurn {
+pub fn after(flags: &RouteFlags, step: RouteStep, end: StepEnd) -> RouteDecision {
     match (step, end) {
         (RouteStep::Template, end) => after_template(flags, end),
         (_, StepEnd::Done) => without_event(RouteNext::Answer),
@@ -111,9 +111,9 @@ fn after_cache(flags: &RouteFlags) -> RouteNext {
     }
 }
 
-fn after_template(flags: &RouteFlags, end: StepEnd) -> RouteTurn {
+fn after_template(flags: &RouteFlags, end: StepEnd) -> RouteDecision {
     match end {
-        StepEnd::Done => RouteTurn {
+        StepEnd::Done => RouteDecision {
             next: RouteNext::Answer,
             counter: Some(RouteCounter::CodeExecutionSuccess),
             event: None,
@@ -121,7 +121,7 @@ fn after_template(flags: &RouteFlags, end: StepEnd) -> RouteTurn {
         StepEnd::Nothing => unknown_intent(discovery(flags)),
         StepEnd::Failed { may_have_written } => {
             let again = flags.calls_tools() && flags.enable_mcp_fallback && !may_have_written;
-            RouteTurn {
+            RouteDecision {
                 next: if again {
                     RouteNext::Try(RouteStep::Direct)
                 } else {
@@ -134,9 +134,9 @@ fn after_template(flags: &RouteFlags, end: StepEnd) -> RouteTurn {
     }
 }
 
-fn unknown_intent(next: RouteNext) -> RouteTurn {
+fn unknown_intent(next: RouteNext) -> RouteDecision {
     let falls_back = matches!(next, RouteNext::Try(_));
-    RouteTurn {
+    RouteDecision {
         next,
         counter: falls_back.then_some(RouteCounter::McpDiscoveryFallback),
         event: falls_back.then_some(RouteEvent::FallingBackToDiscovery),
@@ -160,8 +160,8 @@ fn candidates(flags: &RouteFlags) -> RouteNext {
     }
 }
 
-fn without_event(next: RouteNext) -> RouteTurn {
-    RouteTurn {
+fn without_event(next: RouteNext) -> RouteDecision {
+    RouteDecision {
         next,
         counter: None,
         event: None,
@@ -255,13 +255,13 @@ mod tests {
     }
 
     /// Follows a request through steps with these ends, and describes the route.
-    fn way(flags: RouteFlags, ends: &[StepEnd]) -> String {
+    fn follow(flags: RouteFlags, ends: &[StepEnd]) -> String {
         let (mut step, mut steps) = (FIRST, vec![FIRST.as_str().to_owned()]);
         for end in ends {
-            let turn = after(&flags, step, *end);
-            steps.extend(turn.event.map(|it| format!("!{}", it.as_str())));
-            steps.extend(turn.counter.map(|it| format!("+{}", it.as_str())));
-            match turn.next {
+            let decision = after(&flags, step, *end);
+            steps.extend(decision.event.map(|it| format!("!{}", it.as_str())));
+            steps.extend(decision.counter.map(|it| format!("+{}", it.as_str())));
+            match decision.next {
                 RouteNext::Try(next) => {
                     step = next;
                     steps.push(next.as_str().to_owned());
@@ -363,7 +363,7 @@ mod tests {
                 "cache template !code_execution_failed Fail",
             ),
         ] {
-            assert_eq!(way(flags, ends), expected, "{flags:?}");
+            assert_eq!(follow(flags, ends), expected, "{flags:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::pattern::{self, IntentPattern};
 use crate::template::{IntentTemplate, TemplateFile, TemplateFileError, TemplateName};
-use crate::words::SpokenRequest;
+use crate::words::FoldedRequest;
 
 /// An immutable snapshot; changing a template creates another one.
 #[derive(Debug, Clone, Default)]
@@ -85,9 +85,9 @@ pub struct SimilarityBar {
 }
 
 impl Default for SimilarityBar {
-    /// Chosen on 83 sentences with the built-in model and the built-in templates: read requests
+    /// Chosen on 83 sentences with the built-in model and the built-in templates: requests to read
     /// that no template should answer reach 0.73, and two thirds of the right ones 0.75. A miss
-    /// costs one search, a wrong template a wrong answer.
+    /// costs one search; a wrong template gives a wrong answer.
     fn default() -> Self {
         Self {
             least: 0.75,
@@ -172,10 +172,10 @@ impl TemplateSet {
         given: &Map<String, Value>,
         usable: impl Fn(&IntentTemplate) -> bool,
     ) -> Option<TemplateMatch> {
-        if words.len() > SpokenRequest::LONGEST {
+        if words.len() > FoldedRequest::MAX_BYTES {
             return None;
         }
-        let request = SpokenRequest::read(words);
+        let request = FoldedRequest::read(words);
         let patterns = self.patterns.iter();
         let fits = patterns.filter_map(|(number, pattern)| {
             let entry = &self.entries[*number];
@@ -196,7 +196,7 @@ impl TemplateSet {
         given: &Map<String, Value>,
         usable: impl Fn(&IntentTemplate) -> bool,
     ) -> Option<TemplateMatch> {
-        let request = SpokenRequest::read(words);
+        let request = FoldedRequest::read(words);
         if request.has_particulars() || !request.asks() {
             return None;
         }
@@ -277,7 +277,7 @@ impl RankedMatch {
         number: usize,
         entry: &TemplateEntry,
         pattern: &IntentPattern,
-        request: &SpokenRequest,
+        request: &FoldedRequest,
         given: &Map<String, Value>,
     ) -> Option<Self> {
         let fit = pattern.fit(request)?;
@@ -310,7 +310,7 @@ fn single_best(mut fits: Vec<RankedMatch>) -> Option<TemplateMatch> {
     (!doubtful).then_some(best.found)
 }
 
-/// An unknown parameter is a wish that the template would not fulfil.
+/// False for an unknown parameter: it asks for something that the template does not do.
 fn accepts(template: &IntentTemplate, given: &Map<String, Value>) -> bool {
     given
         .keys()

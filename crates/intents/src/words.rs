@@ -1,12 +1,12 @@
 //! A request in words, folded so that requests with the same meaning have the same text.
 //!
-//! Folding is careful: articles and polite beginnings are dropped, plurals become singular, and a
-//! few verbs become one. `show errors` and `list the errors` are one request; `get error 5` is
+//! Folding is conservative: articles and polite beginnings are dropped, plurals become singular, and
+//! a few verbs are merged. `show errors` and `list the errors` are one request; `get error 5` is
 //! another.
 
-/// A significant word in a request, so no article.
+/// A word of a request. Articles are dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SpokenWord {
+pub(crate) struct RequestWord {
     /// The word as written, for use as a value.
     pub(crate) raw: String,
     /// The word in its form for comparison. A quoted text is only a value and has none.
@@ -17,18 +17,18 @@ pub(crate) struct SpokenWord {
 
 /// A request, word by word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SpokenRequest {
-    pub(crate) words: Vec<SpokenWord>,
+pub(crate) struct FoldedRequest {
+    pub(crate) words: Vec<RequestWord>,
     written: Vec<String>,
 }
 
-impl SpokenRequest {
-    /// In bytes. A longer text is not a request in a few words, and is not compared.
-    pub(crate) const LONGEST: usize = 1_000;
+impl FoldedRequest {
+    /// Longer texts are not requests in a few words, and are not compared.
+    pub(crate) const MAX_BYTES: usize = 1_000;
 
     pub(crate) fn read(text: &str) -> Self {
         let written = split_words(text);
-        let mut words: Vec<SpokenWord> = written.iter().enumerate().map(to_spoken_word).collect();
+        let mut words: Vec<RequestWord> = written.iter().enumerate().map(to_request_word).collect();
         drop_beginning(&mut words);
         words.retain(|word| !word.is_any_of(ARTICLES));
         fold_verb(&mut words);
@@ -38,7 +38,7 @@ impl SpokenRequest {
     }
 
     /// Returns the words in this range as written, with the articles between them.
-    pub(crate) fn text(&self, words: &[SpokenWord]) -> String {
+    pub(crate) fn text(&self, words: &[RequestWord]) -> String {
         match words {
             [] => String::new(),
             [first, .., last] => self.written[first.at..=last.at].join(" "),
@@ -58,11 +58,11 @@ impl SpokenRequest {
     /// Returns true if the request names something specific: a number, a path, a quoted text, or
     /// the words after a preposition. Similar words cannot carry such a value over.
     pub(crate) fn has_particulars(&self) -> bool {
-        self.words.iter().any(SpokenWord::is_particular)
+        self.words.iter().any(RequestWord::is_particular)
     }
 }
 
-impl SpokenRequest {
+impl FoldedRequest {
     /// Returns true if the request begins like a question or with a verb that reads. To a model of
     /// meaning, `delete all errors` is as similar to `list errors` as a question about errors is.
     pub(crate) fn asks(&self) -> bool {
@@ -72,7 +72,7 @@ impl SpokenRequest {
     }
 }
 
-impl SpokenWord {
+impl RequestWord {
     fn is_any_of(&self, list: &[&str]) -> bool {
         let folded = self.folded.as_deref();
         folded.is_some_and(|word| list.contains(&word))
@@ -135,8 +135,8 @@ struct WrittenWord {
     quoted: bool,
 }
 
-fn to_spoken_word((at, written): (usize, &WrittenWord)) -> SpokenWord {
-    SpokenWord {
+fn to_request_word((at, written): (usize, &WrittenWord)) -> RequestWord {
+    RequestWord {
         raw: written.text.clone(),
         folded: (!written.quoted).then(|| written.text.to_lowercase()),
         at,
@@ -195,7 +195,7 @@ fn plain_word(word: &str) -> Option<WrittenWord> {
 }
 
 /// Drops `could you please` and the like, unless nothing else was said.
-fn drop_beginning(words: &mut Vec<SpokenWord>) {
+fn drop_beginning(words: &mut Vec<RequestWord>) {
     let content_start = words.iter().position(|word| !word.is_any_of(BEGINNINGS));
     if let Some(content_start) = content_start {
         words.drain(..content_start);
@@ -203,7 +203,7 @@ fn drop_beginning(words: &mut Vec<SpokenWord>) {
 }
 
 /// Folds the verb at the start of a request.
-fn fold_verb(words: &mut Vec<SpokenWord>) {
+fn fold_verb(words: &mut Vec<RequestWord>) {
     fold_two_words(words);
     let several = asks_for_several(words);
     let Some(verb) = words.first_mut() else {
@@ -219,7 +219,7 @@ fn fold_verb(words: &mut Vec<SpokenWord>) {
 }
 
 /// `how many` counts, `look for`, `look up` and `search for` search.
-fn fold_two_words(words: &mut Vec<SpokenWord>) {
+fn fold_two_words(words: &mut Vec<RequestWord>) {
     let [first, second, ..] = words.as_mut_slice() else {
         return;
     };
@@ -234,13 +234,13 @@ fn fold_two_words(words: &mut Vec<SpokenWord>) {
 }
 
 /// Returns true if there is a plural between the verb and the first preposition.
-fn asks_for_several(words: &[SpokenWord]) -> bool {
+fn asks_for_several(words: &[RequestWord]) -> bool {
     let nouns = words.iter().skip(1);
     let mut nouns = nouns.take_while(|word| !word.is_any_of(PREPOSITIONS));
-    nouns.any(SpokenWord::is_plural)
+    nouns.any(RequestWord::is_plural)
 }
 
-fn fold_nouns(words: &mut [SpokenWord]) {
+fn fold_nouns(words: &mut [RequestWord]) {
     for word in words {
         if word.is_any_of(RECENT) {
             word.fold_to("recent");
@@ -297,12 +297,12 @@ mod tests {
             ("I want to", "i want to"),
             ("", ""),
         ] {
-            assert_eq!(SpokenRequest::read(text).folded_text(), expected, "{text}");
+            assert_eq!(FoldedRequest::read(text).folded_text(), expected, "{text}");
         }
     }
 
     #[test]
-    fn something_in_particular_is_noticed() {
+    fn a_request_with_particulars_is_detected() {
         for (text, expected) in [
             ("what errors did we have lately", false),
             ("errors in production", true),
@@ -311,7 +311,7 @@ mod tests {
             ("read src/main.rs", true),
         ] {
             assert_eq!(
-                SpokenRequest::read(text).has_particulars(),
+                FoldedRequest::read(text).has_particulars(),
                 expected,
                 "{text}"
             );
@@ -321,7 +321,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_request_fits_the_intent_of_the_same_words(text in "([a-z]{1,8} ){1,6}") {
-            let request = SpokenRequest::read(&text);
+            let request = FoldedRequest::read(&text);
             prop_assume!(!request.words.is_empty());
             let intent = crate::pattern::IntentPattern::parse(&text).unwrap();
             prop_assert!(intent.fit(&request).is_some());
@@ -329,7 +329,7 @@ mod tests {
 
         #[test]
         fn any_text_can_be_read(text in "\\PC{0,80}") {
-            let request = SpokenRequest::read(&text);
+            let request = FoldedRequest::read(&text);
             request.text(&request.words);
             let _mistake = crate::pattern::IntentPattern::parse(&text);
         }

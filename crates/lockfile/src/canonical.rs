@@ -1,11 +1,10 @@
 //! The canonical text of a definition, which is independent of its spelling, and its hash.
 //!
-//! Everything that a server lists of a tool or prompt counts: a model reads descriptions and
-//! schemas, clients act on annotations and on `_meta`, and no member is known to change by itself.
-//! Only the spelling does not count: white space, the order of members, escapes in strings, and the
-//! order of names under `required`, which some servers keep in a set. The name is not a part of the
-//! text, since it is the key in the file; so a tool that was only renamed is recognised by its
-//! hash.
+//! Everything in the definition of a tool or prompt counts: a model reads descriptions and schemas,
+//! clients act on annotations and on `_meta`, and no member is known to change by itself. Only the
+//! spelling does not count: white space, the order of members, escapes in strings, and the order of
+//! names under `required`, which some servers keep in a set. The name is not part of the text, since
+//! it is the key in the file; so a tool that was only renamed is recognised by its hash.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +35,7 @@ impl ListedDefinition {
     /// Returns `None` for JSON without a name, which is not a definition.
     pub fn parse(kind: Kind, definition: &RawValue) -> Option<Self> {
         let Members(mut members) = serde_json::from_str(definition.get()).ok()?;
-        // Of a duplicate member the gateway reads the last. The others still count, so that nothing
+        // Of duplicate members, the gateway reads the last. The others still count, so that nothing
         // can change unseen.
         let at = members.iter().rposition(|(member, _)| member == NAME)?;
         let (_, name) = members.remove(at);
@@ -76,13 +75,13 @@ impl fmt::Display for DefinitionHash {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a hash must have 64 hexadecimal digits")]
-pub struct NoDefinitionHash;
+pub struct InvalidDefinitionHash;
 
 impl FromStr for DefinitionHash {
-    type Err = NoDefinitionHash;
+    type Err = InvalidDefinitionHash;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let hash = blake3::Hash::from_hex(text).map_err(|_| NoDefinitionHash)?;
+        let hash = blake3::Hash::from_hex(text).map_err(|_| InvalidDefinitionHash)?;
         Ok(Self(*hash.as_bytes()))
     }
 }
@@ -224,6 +223,6 @@ mod tests {
     fn a_hash_is_parsed_from_its_text() {
         let hash = DefinitionHash::hash_text("x");
         assert_eq!(hash.to_string().parse(), Ok(hash));
-        assert_eq!("12".parse::<DefinitionHash>(), Err(NoDefinitionHash));
+        assert_eq!("12".parse::<DefinitionHash>(), Err(InvalidDefinitionHash));
     }
 }

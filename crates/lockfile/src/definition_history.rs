@@ -42,7 +42,7 @@ const HINTS: [&str; 2] = ["readOnlyHint", "destructiveHint"];
 #[derive(Debug, PartialEq, Eq)]
 pub struct DefinitionChange {
     pub kind: &'static str,
-    /// The name, fit for one line.
+    /// The name, shortened to one line.
     pub name: String,
     pub what: String,
 }

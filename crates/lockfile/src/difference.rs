@@ -25,7 +25,7 @@ pub struct MemberChange {
 }
 
 /// How many characters of one value are shown. JSON output has all of them.
-const LONGEST_VALUE: usize = 4_000;
+const MAX_VALUE_CHARS: usize = 4_000;
 
 impl DefinitionDifference {
     /// Compares two definition texts.
@@ -151,7 +151,7 @@ fn value_to_line(value: &Value) -> String {
 }
 
 fn truncate_value(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_VALUE) {
+    match text.char_indices().nth(MAX_VALUE_CHARS) {
         None => text.to_owned(),
         Some((end, _)) => {
             let more = text[end..].chars().count();

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub enum Mark {
     /// It mentions a file in which people keep keys and passwords.
     SecretFile(&'static str),
-    /// It instructs the model to do something besides calling the tool.
+    /// It gives the model instructions that go beyond calling the tool.
     Order(&'static str),
     /// It has characters that people cannot see but a model reads.
     Invisible,

@@ -121,7 +121,7 @@ fn common_lengths(old: &[&str], new: &[&str]) -> Vec<u32> {
     lengths
 }
 
-/// A passage ends where enough equal words follow that the next change gets its own passage.
+/// A passage ends where so many equal words follow that the next change gets its own passage.
 fn end_of_passage(steps: &[Step<'_>], first: usize) -> usize {
     let mut end = first;
     for (at, step) in steps.iter().enumerate().skip(first) {

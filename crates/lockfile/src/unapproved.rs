@@ -1,4 +1,4 @@
-//! The tools and prompts that are withheld from callers, by every name that leads to them.
+//! The tools and prompts that are withheld from callers, by each of their names.
 
 use std::collections::{BTreeMap, HashMap};
 

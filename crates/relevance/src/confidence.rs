@@ -100,12 +100,12 @@ const ANY: Logistic = Logistic {
 };
 
 impl Logistic {
-    fn probability(&self, signs: &ConfidenceFeatures) -> f32 {
+    fn probability(&self, features: &ConfidenceFeatures) -> f32 {
         let sum = self.constant
-            + self.score * signs.score
-            + self.lead_over_second * signs.lead_over_second
-            + self.lead_over_fifth * signs.lead_over_fifth
-            + self.tools * (signs.tools.max(MIN_FITTED_TOOLS) as f32).ln();
+            + self.score * features.score
+            + self.lead_over_second * features.lead_over_second
+            + self.lead_over_fifth * features.lead_over_fifth
+            + self.tools * (features.tools.max(MIN_FITTED_TOOLS) as f32).ln();
         1.0 / (1.0 + (-sum).exp())
     }
 }

@@ -1,4 +1,4 @@
-//! Vector search: finds the tools that mean what a query means.
+//! Vector search: finds the tools whose meaning is most similar to a query's.
 //!
 //! Every search compares all tools by quantised vectors, which is fast enough for a hundred
 //! thousand tools, and then the few best exactly.

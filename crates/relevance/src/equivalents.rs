@@ -1,8 +1,8 @@
 //! Finds tools of different servers that do the same, so that they share one slot of the answer.
 //!
 //! The thresholds were chosen by reading pairs of the 5,352 tools of 192 real servers. All pairs
-//! above `SAME_MEANING` do the same, some of them for different products; a little below it, some
-//! pairs consist of a tool that reads and one that writes.
+//! above `SAME_MEANING` do the same, some of them for different products. A little below it, some
+//! pairs combine a tool that reads with one that writes.
 
 use std::collections::HashSet;
 

@@ -16,7 +16,7 @@
 //! - `confidence`: the probability that the results are right; [`metrics`]: the quality of a
 //!   ranking; [`calibration`]: the quality of probabilities
 //! - [`spelling`]: corrects misspelt words; [`language`]: detects queries that are not in English
-//! - [`server_summary`]: what a server is for, in a few words
+//! - [`server_summary`]: the purpose of a server, in a few words
 
 mod blocks;
 pub mod calibration;

@@ -79,8 +79,8 @@ impl JudgedQuery<'_> {
 
     /// Returns the number of slots that all right answers take, given that some share one.
     fn slots_needed(&self) -> usize {
-        let places = 0..self.ranked.len();
-        let shared: usize = places
+        let ranks = 0..self.ranked.len();
+        let shared: usize = ranks
             .map(|it| self.count_right_at(it).saturating_sub(1))
             .sum();
         self.relevant.len() - shared
@@ -117,23 +117,23 @@ mod tests {
     fn judge_query(query: &str) -> JudgedQuery<'_> {
         let (ranked, relevant) = query.split_once('/').unwrap();
         JudgedQuery {
-            ranked: tools_to_show(ranked),
+            ranked: parse_slots(ranked),
             relevant: letters(relevant).collect(),
         }
     }
 
-    fn tools_to_show(text: &str) -> Vec<Vec<&str>> {
-        let mut places: Vec<Vec<&str>> = Vec::new();
+    fn parse_slots(text: &str) -> Vec<Vec<&str>> {
+        let mut slots: Vec<Vec<&str>> = Vec::new();
         let mut shares = false;
         for letter in letters(text) {
-            match places.last_mut().filter(|_| shares) {
+            match slots.last_mut().filter(|_| shares) {
                 _ if letter == "." => {}
-                Some(rank) => rank.push(letter),
-                None => places.push(vec![letter]),
+                Some(slot) => slot.push(letter),
+                None => slots.push(vec![letter]),
             }
             shares = letter == ".";
         }
-        places
+        slots
     }
 
     fn letters(text: &str) -> impl Iterator<Item = &str> {

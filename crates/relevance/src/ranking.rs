@@ -27,8 +27,8 @@ const TOP_SLOTS: usize = 5;
 /// tenth would admit several tools that are used together, and both of two contradicting
 /// neighbours.
 const LIFTING_SHARE: f32 = 0.12;
-/// The share required if all contexts are only similar.
-const LIFTING_SHARE_AFAR: f32 = 0.3;
+/// The share required if all contexts are merely similar.
+const LIFTING_SHARE_IF_SIMILAR: f32 = 0.3;
 /// A tool with this share leads. A single lesson does not reach it, nor do contexts that are only
 /// similar.
 const LEADING_SHARE: f32 = 0.9;
@@ -40,7 +40,7 @@ const OUTSTANDING: f32 = 0.2;
 const CLEAR_RANKS: usize = 3;
 /// Each session that used a tool in similar contexts lifts it by at most this much, so a tool with
 /// a distant meaning needs many.
-const REACH_OF_A_SESSION: f32 = 0.15;
+const MAX_LIFT_PER_SESSION: f32 = 0.15;
 /// Tools within this distance of the best are near the query. So are the top five, unless even the
 /// best is in doubt. One use of a distant tool never passes them.
 const NEAR_THE_BEST: f32 = 0.2;
@@ -51,7 +51,7 @@ const ABOVE_CROWD: f32 = 0.17;
 
 /// Tools up to this multiple of the slots are compared with the ones above them. An equivalent of a
 /// top tool is seldom further down, and each comparison costs a dot product.
-const EQUIVALENTS_WITHIN: usize = 2;
+const EQUIVALENTS_DEPTH: usize = 2;
 
 /// The documents of a search with their exact scores.
 pub(crate) struct Ranking<'a> {
@@ -119,20 +119,20 @@ impl<'a> Ranking<'a> {
         self.scored[first.position].cosine?;
         let second = best.get(1).unwrap_or(first);
         let last = best.last().unwrap_or(first);
-        let signs = ConfidenceFeatures {
+        let features = ConfidenceFeatures {
             score: first.sum,
             lead_over_second: first.sum - second.sum,
             lead_over_fifth: first.sum - last.sum,
             tools: self.index.len(),
         };
-        Some(signs.estimate())
+        Some(features.estimate())
     }
 
     /// Fills the slots by a score. A tool joins the slot of an equivalent one above it.
     fn rank_by(&self, slots: usize, score: fn(&Parts) -> f32) -> Vec<RankedSlot> {
         let mut ranked: Vec<RankedSlot> = Vec::with_capacity(slots);
         for (rank, position) in self.positions_sorted_by(score).enumerate() {
-            let is_near_top = rank < slots * EQUIVALENTS_WITHIN;
+            let is_near_top = rank < slots * EQUIVALENTS_DEPTH;
             let existing = ranked
                 .iter()
                 .position(|it| self.share_a_slot(it.position, position, is_near_top));
@@ -334,7 +334,7 @@ struct LearnedBars {
     first: f32,
     /// The share of the neighbourhood that a tool needs to lead.
     leading_share: f32,
-    /// Above the crowd, and below the first three and any that stand out.
+    /// Above the crowd, and below the first three tools and any that stand out.
     among: f32,
     /// From this score on, a tool's meaning is near the query.
     near: f32,
@@ -349,12 +349,12 @@ impl LearnedBars {
             share if share >= lifting_share(vote.nearness) => self.among,
             _ => return 0.0,
         };
-        let reached = score + REACH_OF_A_SESSION * vote.sessions as f32;
+        let reached = score + MAX_LIFT_PER_SESSION * vote.sessions as f32;
         let ceiling = reached.max(self.near - STEP_APART) - vote.bonus;
         ((bar + STEP_APART * vote.share).min(ceiling) - score).max(0.0)
     }
 }
 
 fn lifting_share(nearness: f32) -> f32 {
-    LIFTING_SHARE_AFAR + (LIFTING_SHARE - LIFTING_SHARE_AFAR) * nearness
+    LIFTING_SHARE_IF_SIMILAR + (LIFTING_SHARE - LIFTING_SHARE_IF_SIMILAR) * nearness
 }

@@ -21,7 +21,7 @@ pub struct Weights {
 #[serde(rename_all = "snake_case")]
 pub enum ScoreUnit {
     Plain,
-    /// Relative to the best score for the query. Common in other programs; here for comparison.
+    /// Relative to the best score for the query. Common in other programs; only for comparison.
     OfBest,
 }
 

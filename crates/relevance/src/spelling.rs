@@ -119,30 +119,30 @@ fn find_correction(index: &Index, word: &str, is_word: &impl Fn(&str) -> bool) -
 /// with the second.
 fn one_letter_edits(word: &str) -> Vec<String> {
     let letters = word.as_bytes();
-    let mut slips: Vec<Vec<u8>> = Vec::new();
+    let mut edits: Vec<Vec<u8>> = Vec::new();
     for at in 0..letters.len() {
         if at + 1 < letters.len() {
             let mut swapped = letters.to_vec();
             swapped.swap(at, at + 1);
-            slips.push(swapped);
+            edits.push(swapped);
         }
         if at > 0 {
             let mut without = letters.to_vec();
             without.remove(at);
-            slips.push(without);
+            edits.push(without);
         }
         for letter in b'a'..=b'z' {
             let mut with = letters.to_vec();
             with.insert(at + 1, letter);
-            slips.push(with);
+            edits.push(with);
             if at > 0 {
                 let mut other = letters.to_vec();
                 other[at] = letter;
-                slips.push(other);
+                edits.push(other);
             }
         }
     }
-    let texts = slips
+    let texts = edits
         .into_iter()
         .filter_map(|it| String::from_utf8(it).ok());
     texts.filter(|it| it != word).collect()

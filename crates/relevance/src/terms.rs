@@ -81,8 +81,8 @@ fn stem(mut word: String) -> String {
     if !word.is_ascii() || word.len() < 4 || word.ends_with(|c: char| c.is_ascii_digit()) {
         return word;
     }
-    cut_number(&mut word);
-    cut_tense(&mut word);
+    strip_plural(&mut word);
+    strip_tense(&mut word);
     if word.len() > 3 && word.ends_with('e') {
         word.truncate(word.len() - 1);
     }
@@ -90,7 +90,7 @@ fn stem(mut word: String) -> String {
 }
 
 /// Removes the plural ending, which is also that of the third person.
-fn cut_number(word: &mut String) {
+fn strip_plural(word: &mut String) {
     if word.len() > 4 && ends_with_any(word, &["ies", "ied"]) {
         word.truncate(word.len() - 3);
         word.push('y');
@@ -101,7 +101,7 @@ fn cut_number(word: &mut String) {
     }
 }
 
-fn cut_tense(word: &mut String) {
+fn strip_tense(word: &mut String) {
     for ending in ["ing", "ed"] {
         // A stem has three letters or more: `bed` and `king` stay.
         if word.ends_with(ending) && word.len() - ending.len() >= 3 {
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_taken_apart_within_bounds(text in ".{0,400}") {
+        fn any_text_is_split_within_bounds(text in ".{0,400}") {
             prop_assert!(split_terms(&text).len() <= MAX_TERMS);
         }
     }

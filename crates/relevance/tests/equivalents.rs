@@ -35,7 +35,7 @@ const TOOLS: [(&str, &str, &str); 6] = [
 ];
 
 /// The tools that share the first slot, the leading one first.
-fn first_place(tools: &[Document], text: &str) -> Vec<String> {
+fn first_slot(tools: &[Document], text: &str) -> Vec<String> {
     let vector = ENCODER.embed(text);
     let query = Query {
         text,
@@ -71,7 +71,7 @@ fn change_document(document: &Document, change: impl FnOnce(&mut IndexedTool)) -
 
 #[test]
 fn tools_that_do_the_same_share_a_slot() {
-    let slot = first_place(&tools(), "open an issue about the login bug");
+    let slot = first_slot(&tools(), "open an issue about the login bug");
     assert_eq!(slot.len(), 2, "{slot:?}");
     assert!(
         slot.iter().all(|it| it.ends_with("__create_issue")),
@@ -88,9 +88,9 @@ fn a_request_that_names_a_server_keeps_its_tools_apart() {
         ),
         ("open an issue at gitlab acme", "gitlab-acme__create_issue"),
     ] {
-        assert_eq!(first_place(&tools(), text), [first], "{text}");
+        assert_eq!(first_slot(&tools(), text), [first], "{text}");
     }
-    let slot = first_place(&tools(), "open an issue at gitlab");
+    let slot = first_slot(&tools(), "open an issue at gitlab");
     assert_eq!(slot.len(), 2, "the word is in both names: {slot:?}");
 }
 
@@ -99,7 +99,7 @@ fn tools_with_other_effects_do_not_do_the_same() {
     let mut tools = tools();
     tools[0] = change_document(&tools[0], |it| it.write_class = WriteClass::Read);
     tools[1] = change_document(&tools[1], |it| it.write_class = WriteClass::Write);
-    let slot = first_place(&tools, "open an issue about the login bug");
+    let slot = first_slot(&tools, "open an issue about the login bug");
     assert_eq!(slot.len(), 1, "{slot:?}");
 }
 
@@ -110,7 +110,7 @@ fn the_equivalent_tool_with_the_better_record_is_first() {
         let mut tools = plain.clone();
         tools[better] = change_document(&plain[better], |it| it.success_rate = Some(1.0));
         tools[1 - better] = change_document(&plain[1 - better], |it| it.success_rate = Some(0.2));
-        let slot = first_place(&tools, "open an issue about the login bug");
+        let slot = first_slot(&tools, "open an issue about the login bug");
         assert_eq!(slot[0], plain[better].entry.tool_name);
         assert_eq!(slot.len(), 2, "{slot:?}");
     }

@@ -15,7 +15,7 @@ use kitbag_relevance::{
 
 use support::{ENCODER, document};
 
-/// Enough tools to compete, and few enough to embed quickly.
+/// Enough tools for competition, and few enough to embed quickly.
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let tools = TOOLS.lines().take(60);
     Index::build(tools.map(tool).collect())
@@ -68,13 +68,13 @@ fn after(lessons: &[Lesson], request: &str) -> Vec<Candidate> {
     search(request, Some(&votes))
 }
 
-fn place(found: &[Candidate], tool: &str) -> Option<usize> {
+fn rank(found: &[Candidate], tool: &str) -> Option<usize> {
     found.iter().position(|it| it.entry.tool_name == tool)
 }
 
 /// The tool at this rank without lessons, from 0.
-fn static_tool(request: &str, place: usize) -> String {
-    search(request, None)[place].entry.tool_name.clone()
+fn static_tool(request: &str, rank: usize) -> String {
+    search(request, None)[rank].entry.tool_name.clone()
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_thousand_uses_in_one_context_change_nothing_in_an_unrelated_one() {
             "{unrelated}"
         );
     }
-    assert_eq!(place(&after(&uses, request), &popular), Some(0));
+    assert_eq!(rank(&after(&uses, request), &popular), Some(0));
 }
 
 /// No description explains this pairing, so the tool ranks low without the lesson.
@@ -111,13 +111,13 @@ fn a_thousand_uses_in_one_context_change_nothing_in_an_unrelated_one() {
 fn an_unlikely_pairing_is_learned_from_one_use_and_leads_after_two() {
     let request = "water the tomatoes on the balcony";
     let unlikely = static_tool("open an issue about the login bug", 0);
-    assert!(place(&search(request, None), &unlikely).is_none_or(|it| it >= 10));
+    assert!(rank(&search(request, None), &unlikely).is_none_or(|it| it >= 10));
     let once = [lesson(request, &unlikely, Signal::FoundThenUsed)];
-    assert!(place(&after(&once, request), &unlikely).unwrap() < 5);
+    assert!(rank(&after(&once, request), &unlikely).unwrap() < 5);
     let paraphrase = "please water the balcony tomatoes";
-    assert!(place(&after(&once, paraphrase), &unlikely).unwrap() < 5);
+    assert!(rank(&after(&once, paraphrase), &unlikely).unwrap() < 5);
     let twice = [once[0].clone(), once[0].clone()];
-    assert_eq!(place(&after(&twice, request), &unlikely), Some(0));
+    assert_eq!(rank(&after(&twice, request), &unlikely), Some(0));
 }
 
 /// Uses of a tool for the same request, each in its own session.
@@ -149,7 +149,7 @@ fn a_far_tool_passes_no_near_one_after_one_use_or_many_in_one_session() {
         let in_one_session = vec![once[0].clone(); 40];
         assert_eq!(names(after(&in_one_session, request)), without, "{request}");
         let in_many = in_sessions(6, request, &far);
-        assert_eq!(place(&after(&in_many, request), &far), Some(0), "{request}");
+        assert_eq!(rank(&after(&in_many, request), &far), Some(0), "{request}");
     }
 }
 
@@ -179,7 +179,7 @@ fn a_single_moderately_similar_neighbour_does_not_overturn_a_clear_winner() {
         let wrong = static_tool(neighbour, 12);
         let lessons = [lesson(neighbour, &wrong, Signal::FoundThenUsed)];
         assert_eq!(
-            place(&after(&lessons, request), &winner),
+            rank(&after(&lessons, request), &winner),
             Some(0),
             "{request}"
         );
@@ -198,7 +198,7 @@ fn a_tool_counts_as_bypassed_after_three_sessions() {
     let learned = |lessons: &[Lesson]| after(lessons, request)[0].parts.learned;
     assert_eq!(learned(&sessions(&[1, 2, 1, 2, 1])), 0.0);
     let three = after(&sessions(&[1, 2, 3]), request);
-    let at = place(&three, &bypassed).unwrap();
+    let at = rank(&three, &bypassed).unwrap();
     assert!(three[at].parts.learned < -0.01, "{three:?}");
 }
 
@@ -220,8 +220,8 @@ fn a_tool_bypassed_by_three_sessions_loses_its_rank_to_an_equally_near_one() {
         ..lesson(&request, &bypassed, Signal::Bypassed)
     };
     let sessions = |count: u64| (0..count).map(in_session).collect::<Vec<_>>();
-    assert_eq!(place(&after(&sessions(2), &request), &bypassed), Some(0));
-    assert!(place(&after(&sessions(3), &request), &bypassed) > Some(0));
+    assert_eq!(rank(&after(&sessions(2), &request), &bypassed), Some(0));
+    assert!(rank(&after(&sessions(3), &request), &bypassed) > Some(0));
 }
 
 #[test]
@@ -230,10 +230,10 @@ fn failures_sink_a_tool_and_later_successes_lift_it_again() {
     let tool = static_tool(request, 0);
     let mut lessons = vec![lesson(request, &tool, Signal::Failed); 3];
     let failed = after(&lessons, request);
-    assert!(failed[place(&failed, &tool).unwrap()].parts.learned < -0.02);
+    assert!(failed[rank(&failed, &tool).unwrap()].parts.learned < -0.02);
     lessons.extend(vec![lesson(request, &tool, Signal::FoundThenUsed); 4]);
     let works = after(&lessons, request);
-    assert!(works[place(&works, &tool).unwrap()].parts.learned > 0.0);
+    assert!(works[rank(&works, &tool).unwrap()].parts.learned > 0.0);
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn a_tool_without_lessons_keeps_a_slot_among_the_first_five() {
     // The first four fail, so that the learned ones pass them.
     lessons.extend((0..4).map(|at| lesson(request, &static_tool(request, at), Signal::Failed)));
     let new = static_tool(request, 4);
-    assert!(place(&after(&lessons, request), &new).unwrap() < 5);
+    assert!(rank(&after(&lessons, request), &new).unwrap() < 5);
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn a_record_of_failures_demotes_a_tool_among_similar_ones() {
     }
     let ranked = found_in(&Index::build(documents), request, None);
     let [fails, unknown, works] =
-        ["fails", "unknown", "works"].map(|it| place(&ranked, it).unwrap());
+        ["fails", "unknown", "works"].map(|it| rank(&ranked, it).unwrap());
     assert!(
         works < unknown && unknown < fails,
         "{works} {unknown} {fails}"

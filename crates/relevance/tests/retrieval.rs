@@ -132,7 +132,7 @@ fn a_tool_that_shares_no_word_is_found_by_its_meaning() {
 }
 
 #[test]
-fn every_step_of_an_intent_finds_its_tool() {
+fn every_step_of_a_query_finds_its_tool() {
     let query = "Look up tomorrow's weather in Lisbon, then post it to the team channel and take the money from the card on file";
     let found = ask(&index(Vectors::All), query, &Options::default());
     let mut first = names(&found)[..3].to_vec();

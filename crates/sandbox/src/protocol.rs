@@ -11,11 +11,11 @@ use crate::jail::LayerReport;
 use crate::outcome::{ConsoleLine, RunFailure};
 
 /// In bytes. A longer frame is rejected by the reading side before it is buffered.
-pub(crate) const MOST_FRAME: usize = 16 << 20;
+pub(crate) const MAX_FRAME: usize = 16 << 20;
 
-/// The bytes of text that fit into a frame however much JSON must escape: a control character
+/// The bytes of text that fit into a frame even if JSON escapes all of it: a control character
 /// becomes six characters, and the message around the text needs a little.
-pub(crate) const MOST_TEXT: usize = MOST_FRAME / 8;
+pub(crate) const MAX_TEXT: usize = MAX_FRAME / 8;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {

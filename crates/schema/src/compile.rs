@@ -46,7 +46,7 @@ pub(super) fn compile(text: &str) -> Result<Compiled, Unusable> {
         return Err(Unusable::TooLarge);
     }
     let mut schema: Value = serde_json::from_str(text)?;
-    forget_unknown_dialect(&mut schema);
+    remove_unknown_dialect(&mut schema);
     let graph = Graph::new(&schema).map_err(Unusable::Graph)?;
     for pointer in graph.dangling_references() {
         if let Some(part) = schema.pointer_mut(pointer) {
@@ -86,7 +86,7 @@ pub(super) fn build(schema: &Value) -> Result<Validator, Unusable> {
 }
 
 /// Removes the name of a dialect that would have to be fetched.
-fn forget_unknown_dialect(schema: &mut Value) {
+fn remove_unknown_dialect(schema: &mut Value) {
     if let Some(object) = schema.as_object_mut()
         && let Some(uri) = object.get("$schema")
         && !uri.as_str().is_some_and(is_known_dialect)

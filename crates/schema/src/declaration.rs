@@ -41,7 +41,7 @@ pub enum DeclarationSize {
 /// first, then its depth, then optional members, which `/*…*/` replaces.
 #[must_use]
 pub fn declaration(call: &str, definition: &RawObject, size: DeclarationSize) -> String {
-    let tool = ToolSchemas::of(definition);
+    let tool = ToolSchemas::from_definition(definition);
     let (extents, most) = match size {
         DeclarationSize::Short | DeclarationSize::Guided => (SHORT.as_slice(), MAX_SHORT),
         DeclarationSize::Full => (FULL.as_slice(), MAX_FULL),
@@ -154,7 +154,7 @@ struct ToolSchemas {
 }
 
 impl ToolSchemas {
-    fn of(definition: &RawObject) -> Self {
+    fn from_definition(definition: &RawObject) -> Self {
         let described = ["description", "title"];
         let mut texts = described.iter().filter_map(|key| definition.read(key));
         Self {

@@ -28,8 +28,8 @@ pub(super) fn example(compiled: &Compiled, given: Value, mask: Mask) -> Option<S
         .filter(|text| !(said_something && text == "{}"))
 }
 
-/// Returns a value as text, shortened if necessary; `None` if it is too long or no longer valid
-/// then.
+/// Returns a value as text, shortened if necessary; `None` if it is then still too long or no longer
+/// valid.
 fn short_text(compiled: &Compiled, value: Value) -> Option<String> {
     let whole = value.to_string();
     let (value, text) = if whole.len() <= MAX_EXAMPLE {

@@ -7,26 +7,26 @@ use super::pointer::unescape;
 pub(super) enum Fix {
     Put { path: String, value: Value },
     Move { from: String, to: String },
-    LeaveOut { path: String },
+    Remove { path: String },
 }
 
 pub(super) fn apply(value: &mut Value, fixes: Vec<Fix>) {
-    let mut left_out = Vec::new();
+    let mut removed = Vec::new();
     for fix in fixes {
         match fix {
             Fix::Put { path, value: new } => put(value, &path, new),
             Fix::Move { from, to } => move_member(value, &from, &to),
-            Fix::LeaveOut { path } => left_out.push(path),
+            Fix::Remove { path } => removed.push(path),
         }
     }
     // The last is removed first, so that the indexes of earlier items stay valid.
-    left_out.dedup();
-    for path in left_out.iter().rev() {
+    removed.dedup();
+    for path in removed.iter().rev() {
         remove(value, path);
     }
 }
 
-/// Both the missing name and the unknown one ask for the same move, so the second finds it done.
+/// The missing name and the unknown one both cause the same move, so the second has no effect.
 fn move_member(value: &mut Value, from: &str, to: &str) {
     if value.pointer(to).is_none()
         && let Some(moved) = remove(value, from)

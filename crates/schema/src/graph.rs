@@ -83,7 +83,7 @@ impl Graph {
             }
             let part = schema
                 .pointer(&pointer)
-                .expect("only what is there is entered");
+                .expect("only pointers to existing parts are entered");
             graph.read(schema, &pointer, part, &mut waiting);
         }
         Ok(graph)

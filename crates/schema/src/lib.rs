@@ -18,16 +18,17 @@
 //! - `explain`: the text that a model reads
 //! - `example`: a value that would have been accepted, made with `repair` and `fix` from the value
 //!   that was sent, and with `skeleton` from the schema only
-//! - `overriding`: a definition with the operator's changes
+//! - `definition_override`: a definition with the operator's changes
 //! - `pointer`: JSON pointers
 //! - `meant`: the parameter that a wrong name meant
-//! - `meaning`: the only possible meaning of a value of the wrong type; `reread`: arguments that
-//!   are reread so
+//! - `meaning`: the only possible meaning of a value of the wrong type; `reread`: arguments reread
+//!   with such meanings
 
 #[cfg(test)]
 mod anything;
 mod compile;
 mod declaration;
+mod definition_override;
 mod example;
 mod excerpt;
 mod expected;
@@ -40,7 +41,6 @@ mod meant;
 mod mistake;
 #[cfg(test)]
 mod mutations;
-mod overriding;
 mod pointer;
 mod repair;
 mod reread;
@@ -60,9 +60,9 @@ use serde_json::value::RawValue;
 pub use declaration::{
     DeclarationSize, LineDetail, declaration, member_call, parameter_type, signature,
 };
+pub use definition_override::DefinitionOverride;
 pub use explain::Misfit;
 pub use fits::{fits, schema_fault};
-pub use overriding::DefinitionOverride;
 pub use reread::RereadArguments;
 #[cfg(test)]
 pub(crate) use violation::{Violation, ViolationKind};
@@ -118,8 +118,8 @@ impl Checker {
         self.check(definition, "outputSchema", structured, |_, _, _| None)
     }
 
-    /// Returns the arguments as they were meant, if they are invalid as they are and only one
-    /// reading of them is valid.
+    /// Returns the arguments as they were meant, if they are invalid as sent and only one reading of
+    /// them is valid.
     pub fn reread_arguments(
         &self,
         definition: &RawValue,

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_can_only_mean_one_thing_is_read_so() {
+    fn an_unambiguous_value_is_converted() {
         for (value, types, expected) in [
             (json!("3"), &["integer"] as &[_], json!(3)),
             (json!("-3"), &["integer", "null"], json!(-3)),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_may_mean_several_things_is_not_read_at_all() {
+    fn an_ambiguous_value_is_not_converted() {
         for (value, types) in [
             (json!("three"), &["integer"] as &[_]),
             (json!("007"), &["integer"]),

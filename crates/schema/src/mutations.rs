@@ -1,5 +1,5 @@
-//! The schemas of real tools, and arguments with the typical mistakes of models. For all of them,
-//! an example is accepted, and reread arguments are accepted and were not before.
+//! The schemas of real tools, and arguments with the typical mistakes of models. Every example and
+//! all reread arguments are valid, and only invalid arguments are reread.
 
 use kitbag_wire::{Raw, RawObject, raw};
 use proptest::prelude::*;
@@ -120,7 +120,10 @@ fn examine(checker: &Checker, tool: &Raw, arguments: &Value, figures: &mut Figur
     let given = raw(arguments);
     let taken = checker.reread_arguments(tool, &given);
     let Err(misfit) = checker.check_arguments(tool, &given) else {
-        assert!(taken.is_none(), "what fits was touched: {given} of {tool}");
+        assert!(
+            taken.is_none(),
+            "valid arguments were reread: {given} of {tool}"
+        );
         return;
     };
     figures.unfit += 1;
@@ -129,7 +132,7 @@ fn examine(checker: &Checker, tool: &Raw, arguments: &Value, figures: &mut Figur
         let checked = checker.check_arguments(tool, &taken.arguments);
         assert!(
             checked.is_ok(),
-            "{given} was taken as {} by {tool}",
+            "{given} was reread as {}, which is invalid for {tool}",
             taken.arguments
         );
     }
@@ -185,7 +188,7 @@ fn every_example_is_accepted_and_hardly_a_mistake_goes_without_one() {
     println!("{figures:?}");
     assert!(
         figures.unfit > cases as usize / 4,
-        "the mistakes are none: {figures:?}"
+        "too few of the mistakes make a call invalid: {figures:?}"
     );
     assert!(figures.taken > 0, "{figures:?}");
     assert!(

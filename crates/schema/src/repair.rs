@@ -207,7 +207,7 @@ impl<'a> FixFinder<'a> {
             let part = mistake.part.filter(|_| !is_outermost);
             return put(mistake, self.minimum(part.or(Some(&self.compiled.schema))));
         }
-        Fix::LeaveOut {
+        Fix::Remove {
             path: mistake.path.clone(),
         }
     }
@@ -232,7 +232,7 @@ fn rename(mistake: &LocatedMistake<'_>, pairs: &[MeantName<'_>], name: &str) -> 
             from: mistake.member_path(name),
             to: mistake.member_path(pair.meant),
         },
-        None => Fix::LeaveOut {
+        None => Fix::Remove {
             path: mistake.member_path(name),
         },
     }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_only_mean_one_thing_is_taken_so_and_said() {
+    fn unambiguous_values_are_reread_and_reported() {
         for (given, arguments, note) in [
             (
                 r#"{"n":"3"}"#,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_touched_keeps_its_letters() {
+    fn unchanged_values_keep_their_text() {
         check(
             r#"{"any":{"f":1.50,"big":123456789012345678901234567890}, "n":"12345678901234567890123"}"#,
             Some((

@@ -42,7 +42,7 @@ fn issue() -> Value {
 }
 
 #[test]
-fn what_fits_is_fine() {
+fn valid_arguments_pass() {
     check(
         &issue(),
         &json!({ "owner": "a", "title": "b", "labels": ["x"], "page": null }),
@@ -242,7 +242,7 @@ fn every_dialect_is_understood_declared_or_not() {
 }
 
 #[test]
-fn what_lies_elsewhere_is_not_fetched_and_the_rest_is_checked() {
+fn external_references_are_not_fetched_and_the_rest_is_checked() {
     let schema = json!({
         "properties": {
             "a": { "$ref": "http://127.0.0.1:1/schema.json#/x" },
@@ -284,7 +284,7 @@ fn a_schema_that_cannot_be_used_blocks_no_call() {
 }
 
 #[test]
-fn formats_and_numbers_beyond_us_are_the_servers_business() {
+fn formats_and_huge_numbers_are_left_to_the_server() {
     let schema = json!({ "properties": { "at": { "type": "string", "format": "date-time" } } });
     check(&schema, &json!({ "at": "tomorrow" }), &["fine"]);
     let huge: Raw = serde_json::from_str(r#"{"at":1e999}"#).unwrap();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 const FENCE: &str = "```";
 
-/// Returns the program with spaces instead of its fence, so that line numbers stay.
+/// Returns the program with spaces in place of its fence, so that line numbers do not change.
 pub(crate) fn without_fence(source: &str) -> Cow<'_, str> {
     let Some(opening) = opening_length(source) else {
         return Cow::Borrowed(source);

@@ -5,8 +5,8 @@
 
 use crate::{SyntaxMistake, position::line_and_column};
 
-/// Programs of people and models stay below 20. In an unoptimised build, a bracket takes up to 3.5
-/// KB of stack.
+/// Programs written by people and models stay below 20. In an unoptimised build, a bracket takes up
+/// to 3.5 KB of stack.
 const MAX_BRACKETS: usize = 200;
 
 /// The operators of a statement, including all statements around it. Each may nest all that
@@ -23,7 +23,7 @@ const HOLDING: [&str; 13] = [
 /// Words that continue the statement of the previous line.
 const CONTINUING: [&str; 5] = ["as", "else", "in", "instanceof", "satisfies"];
 
-/// Words that begin a statement, which after a bracket may be nested in the previous one.
+/// Words that begin a statement. After a bracket, it may be nested in the previous one.
 const BEGINNING: [&str; 5] = ["do", "for", "if", "while", "with"];
 
 /// Checks that a program can be parsed within the stack.

@@ -1,9 +1,9 @@
 //! Finds the value of a program that has no `return` of its own.
 //!
-//! Models write programs as they were trained to: statements that end in a value, a function around
+//! Models write programs in several forms: statements that end in a value, a function around
 //! everything, or a `main` that they call or forget to call. All mean the same.
 
-mod start;
+mod entry_point;
 
 use oxc_ast::{
     AstKind,
@@ -30,10 +30,10 @@ pub(crate) fn return_value(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(),
     match last_value(&parsed.program) {
         Some(LastValue::Plain(span)) => wrap(edits, span, ")"),
         Some(LastValue::Function(span, parameters)) => {
-            let arguments = start::arguments(parsed, parameters)?;
+            let arguments = entry_point::arguments(parsed, parameters)?;
             wrap(edits, span, &format!(")({arguments})"));
         }
-        None => call_start(parsed, edits)?,
+        None => call_entry_point(parsed, edits)?,
     }
     Ok(())
 }
@@ -109,12 +109,13 @@ fn wrap(edits: &mut Edits, value: Span, closing: &str) {
     edits.insert(value.end, closing);
 }
 
-fn call_start(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(), SyntaxMistake> {
+fn call_entry_point(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(), SyntaxMistake> {
     let statements = run_statements(&parsed.program);
-    let (Some(start), Some(last)) = (start::find(parsed, &statements), statements.last()) else {
+    let (Some(start), Some(last)) = (entry_point::find(parsed, &statements), statements.last())
+    else {
         return Ok(());
     };
-    let arguments = start::arguments(parsed, start.parameters)?;
+    let arguments = entry_point::arguments(parsed, start.parameters)?;
     edits.insert(
         last.span().end,
         &format!("; return {}({arguments})", start.name),

@@ -126,20 +126,20 @@ impl<'a> Visit<'a> for Blanking<'_, 'a> {
     }
 
     fn visit_decorator(&mut self, it: &Decorator<'a>) {
-        self.refuse(Unsupported::Decorator, it.span);
+        self.note_mistake(Unsupported::Decorator, it.span);
     }
 
     fn visit_import_expression(&mut self, it: &ImportExpression<'a>) {
-        self.refuse(Unsupported::Import, it.span);
+        self.note_mistake(Unsupported::Import, it.span);
     }
 
     fn visit_import_meta(&mut self, it: &ImportMeta) {
-        self.refuse(Unsupported::Import, it.span);
+        self.note_mistake(Unsupported::Import, it.span);
     }
 
     fn visit_call_expression(&mut self, it: &CallExpression<'a>) {
         if requires_module(it) {
-            self.refuse(Unsupported::Require, it.span);
+            self.note_mistake(Unsupported::Require, it.span);
         }
         walk::walk_call_expression(self, it);
     }
@@ -151,7 +151,7 @@ impl<'a> Blanking<'_, 'a> {
     }
 
     /// Notes a mistake, if it is the first.
-    fn refuse(&mut self, what: Unsupported, at: Span) {
+    fn note_mistake(&mut self, what: Unsupported, at: Span) {
         let mistake = self.parsed.unsupported_mistake(what, at);
         self.mistake.get_or_insert(mistake);
     }

@@ -50,8 +50,8 @@ fn dot(a: &[i16], b: &[i8]) -> i32 {
         .sum()
 }
 
-/// The instructions that this machine has. A value of the fast levels exists only if they were
-/// detected.
+/// The instructions that this machine has. A value of a fast level exists only if its instructions
+/// were detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SimdLevel {
     Portable,
@@ -71,9 +71,9 @@ impl SimdLevel {
         let found = [
             Some(Self::Portable),
             #[cfg(target_arch = "x86_64")]
-            x86::Avx2::find().map(Self::Avx2),
+            x86::Avx2::detect().map(Self::Avx2),
             #[cfg(target_arch = "x86_64")]
-            x86::Vnni::find().map(Self::Vnni),
+            x86::Vnni::detect().map(Self::Vnni),
         ];
         found.into_iter().flatten()
     }
@@ -91,7 +91,7 @@ impl SimdLevel {
     }
 }
 
-/// Plain Rust that gains from wider vectors. The compiler uses them in loops over slices; the
+/// Plain Rust that runs faster with wider vectors. The compiler uses them in loops over slices; the
 /// result stays the same, because nothing reorders or fuses float operations.
 pub trait VectorWork {
     type Output;
@@ -121,7 +121,7 @@ impl Panels {
         let mut bytes = vec![0; panels * PANEL * width];
         for (row, values) in weights.chunks_exact(columns).enumerate() {
             for (column, value) in values.iter().enumerate() {
-                bytes[place(level, width, row, column)] = *value;
+                bytes[byte_index(level, width, row, column)] = *value;
             }
         }
         #[cfg(target_arch = "x86_64")]
@@ -162,7 +162,7 @@ pub fn padded_width(columns: usize) -> usize {
 
 /// Plain code reads rows one after another; the fast levels read four columns of all sixteen rows
 /// side by side, so that one load feeds sixteen sums.
-fn place(level: SimdLevel, width: usize, row: usize, column: usize) -> usize {
+fn byte_index(level: SimdLevel, width: usize, row: usize, column: usize) -> usize {
     let (panel, row) = (row / PANEL, row % PANEL);
     let within = match level {
         SimdLevel::Portable => row * width + column,

@@ -21,7 +21,7 @@ type Quad = [i8; 4 * PANEL];
 pub struct Avx2(());
 
 impl Avx2 {
-    pub(crate) fn find() -> Option<Self> {
+    pub(crate) fn detect() -> Option<Self> {
         is_x86_feature_detected!("avx2").then_some(Self(()))
     }
 
@@ -43,13 +43,13 @@ impl Avx2 {
 pub struct Vnni(Avx2);
 
 impl Vnni {
-    pub(crate) fn find() -> Option<Self> {
+    pub(crate) fn detect() -> Option<Self> {
         let found = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vnni");
-        Avx2::find().filter(|_| found).map(Self)
+        Avx2::detect().filter(|_| found).map(Self)
     }
 
     #[inline(always)]

@@ -53,8 +53,8 @@ pub(crate) fn axis_label(x: f64, label: &str) -> String {
 }
 
 /// A line through these points, each written `x y`.
-pub(crate) fn path(class: &str, places: &[String]) -> String {
-    format!("<path class=\"{class}\" d=\"M{}\"/>\n", places.join("L"))
+pub(crate) fn path(class: &str, points: &[String]) -> String {
+    format!("<path class=\"{class}\" d=\"M{}\"/>\n", points.join("L"))
 }
 
 pub(crate) fn legend(number: usize, class: &str, label: &str) -> String {

@@ -1,4 +1,4 @@
-//! The tools of a set, served as their original servers; one testbed plays them all.
+//! The tools of a set, behind servers like their original ones; one testbed acts as all of them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -139,9 +139,9 @@ impl Upstreams {
 
 /// A name that every compared gateway accepts.
 fn server_name(name: &str) -> String {
-    const LONGEST: usize = 32;
+    const MAX_LENGTH: usize = 32;
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let name: String = name.chars().map(allowed).take(LONGEST).collect();
+    let name: String = name.chars().map(allowed).take(MAX_LENGTH).collect();
     if name.is_empty() {
         "tools".to_owned()
     } else {

@@ -13,7 +13,7 @@ use xtask::scene::{self, Era, Gateway};
 use crate::catalog::{self, Upstreams};
 use crate::load::{self, Crowd, Endpoint};
 use crate::options::Options;
-use crate::peer::until_embedded;
+use crate::peer::wait_until_embedded;
 use crate::{sets, table};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
@@ -75,14 +75,14 @@ fn measure(repository: &Repository, data: Option<&Path>, era: Era) -> anyhow::Re
     let (testbed, url) = scene::start_testbed(repository, Profile::Release, &folder, era)?;
     let own = format!("[servers.{}]\n{}\n", scene::NAME, scene::http_section(&url));
     let sections = format!("{own}{}", upstreams.sections());
-    let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
+    let gateway = Gateway::start_with_sections(repository, Profile::Release, &folder, &sections)?;
     let queries = queries(repository, data, &folder)?;
     let endpoint = Endpoint {
         url: format!("{}/mcp", gateway.origin),
         tool: Some(format!("{}__echo", scene::NAME)),
         era,
     };
-    until_embedded(&gateway.origin, tools.len())?;
+    wait_until_embedded(&gateway.origin, tools.len())?;
     let rows = CLIENTS.map(|clients| {
         eprintln!("{era}: {clients} clients search and call for {SECONDS} s");
         let crowd = load::search_and_call(repository, &endpoint, clients, SECONDS, &queries)?;

@@ -31,8 +31,8 @@ impl fmt::Display for Extra {
 }
 
 impl Extra {
-    /// Returns its path, after installing it with `--install`. A missing one is reported, but is no
-    /// error.
+    /// Returns its path, after installing it with `--install`. A missing program is reported, but is
+    /// not an error.
     pub(crate) fn find(
         self,
         repository: &Repository,

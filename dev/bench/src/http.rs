@@ -70,11 +70,11 @@ impl Connection {
 fn connect(address: &str) -> anyhow::Result<BufReader<TcpStream>> {
     let stream = TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     Ok(BufReader::new(stream))
 }
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
 pub(crate) struct Answer {

@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Marks {
+pub(crate) struct RankingScores {
     pub(crate) recall_1: f64,
     pub(crate) recall_5: f64,
     pub(crate) recall_20: f64,
     pub(crate) ndcg_10: f64,
 }
 
-impl Marks {
+impl RankingScores {
     pub(crate) fn from_ranking(ranked: &[&str], relevant: &HashSet<&str>) -> Self {
         Self {
             recall_1: recall(ranked, relevant, 1),
@@ -33,7 +33,7 @@ impl Marks {
     }
 }
 
-/// The share of the right ones among the first `k`.
+/// The share of the right tools that are among the first `k`.
 fn recall(ranked: &[&str], relevant: &HashSet<&str>, k: usize) -> f64 {
     let found = ranked
         .iter()
@@ -45,14 +45,14 @@ fn recall(ranked: &[&str], relevant: &HashSet<&str>, k: usize) -> f64 {
 
 /// The discounted gain of the right tools, as a share of the ideal order's.
 fn ndcg(ranked: &[&str], relevant: &HashSet<&str>, k: usize) -> f64 {
-    let gain = |place: usize| 1.0 / (place as f64 + 2.0).log2();
-    let places = ranked
+    let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
+    let ranks = ranked
         .iter()
         .take(k)
         .enumerate()
         .filter(|(_, it)| relevant.contains(**it));
     let ideal: f64 = (0..relevant.len().min(k)).map(gain).sum();
-    places.map(|(place, _)| gain(place)).sum::<f64>() / ideal.max(f64::MIN_POSITIVE)
+    ranks.map(|(rank, _)| gain(rank)).sum::<f64>() / ideal.max(f64::MIN_POSITIVE)
 }
 
 #[cfg(test)]
@@ -61,13 +61,13 @@ mod tests {
 
     #[track_caller]
     fn check(ranked: &[&str], relevant: &[&str], recall_5: f64, ndcg_10: f64) {
-        let marks = Marks::from_ranking(ranked, &relevant.iter().copied().collect());
-        assert!((marks.recall_5 - recall_5).abs() < 1e-9, "{marks:?}");
-        assert!((marks.ndcg_10 - ndcg_10).abs() < 1e-3, "{marks:?}");
+        let scores = RankingScores::from_ranking(ranked, &relevant.iter().copied().collect());
+        assert!((scores.recall_5 - recall_5).abs() < 1e-9, "{scores:?}");
+        assert!((scores.ndcg_10 - ndcg_10).abs() < 1e-3, "{scores:?}");
     }
 
     #[test]
-    fn marks_match_the_textbook() {
+    fn scores_match_the_textbook() {
         check(&["a", "b"], &["a"], 1.0, 1.0);
         check(&["b", "a"], &["a"], 1.0, 0.631);
         check(&["a", "x", "b"], &["a", "b"], 1.0, 0.920);

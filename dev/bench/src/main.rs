@@ -14,6 +14,7 @@ mod clients;
 mod code;
 mod convert;
 mod extras;
+mod gateway_speed;
 mod http;
 mod judge;
 mod learning;
@@ -31,7 +32,6 @@ mod store;
 mod table;
 mod tokens;
 mod ways;
-mod whole;
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@ use xtask::scene::Gateway;
 use crate::catalog::{self, Tool, Upstreams};
 use crate::http::Connection;
 use crate::options::Options;
-use crate::peer::until_embedded;
+use crate::peer::wait_until_embedded;
 use crate::{sets, table};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
@@ -29,8 +29,8 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let vendor = start_vendor()?;
     let models = format!("[models]\nenabled = true\n[models.anthropic]\nurl = '{vendor}'\n");
     let sections = format!("{}{models}", upstreams.sections());
-    let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
-    until_embedded(&gateway.origin, tools.len())?;
+    let gateway = Gateway::start_with_sections(repository, Profile::Release, &folder, &sections)?;
+    wait_until_embedded(&gateway.origin, tools.len())?;
     let case = sets::most_real(repository, data);
     let queries = catalog::lines(&case.dataset.join("queries.jsonl"))?;
     let bodies = RequestBodies {

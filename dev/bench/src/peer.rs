@@ -59,14 +59,14 @@ pub(crate) struct Running {
     pub(crate) searchable: Duration,
     /// Until they can be found by meaning, for gateways with vectors.
     pub(crate) embedded: Option<Duration>,
-    asked: Asked,
+    method: SearchMethod,
 }
 
 /// A tool by its server and its name there.
 pub(crate) type Found = (String, String);
 
 #[derive(Debug)]
-enum Asked {
+enum SearchMethod {
     /// `POST /v1/retrieve`; its names are resolved with `kitbag tools`.
     Retrieve(Connection, HashMap<String, Found>),
     SearchTool(Session, SearchTool),
@@ -80,13 +80,13 @@ enum SearchTool {
 
 impl Running {
     pub(crate) fn search(&mut self, query: &str) -> anyhow::Result<Vec<Found>> {
-        match &mut self.asked {
-            Asked::Retrieve(connection, names) => {
+        match &mut self.method {
+            SearchMethod::Retrieve(connection, names) => {
                 let found = retrieve(connection, query)?;
                 let tools = items(&found["candidates"]).filter_map(|it| it["tool_name"].as_str());
                 Ok(tools.filter_map(|name| names.get(name).cloned()).collect())
             }
-            Asked::SearchTool(session, tool) => tool.search(session, query),
+            SearchMethod::SearchTool(session, tool) => tool.search(session, query),
         }
     }
 }
@@ -122,8 +122,8 @@ impl SearchTool {
 }
 
 const TOP: usize = 20;
-const PATIENCE: Duration = Duration::from_secs(600);
-const PAUSE: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Any query will do to find out whether there are answers.
 const PROBE: &str = "create a file or search for an issue";
 
@@ -135,27 +135,27 @@ fn start_kitbag(
 ) -> anyhow::Result<Running> {
     let start = Instant::now();
     let gateway =
-        Gateway::in_front_of(repository, Profile::Release, folder, &upstreams.sections())?;
+        Gateway::start_with_sections(repository, Profile::Release, folder, &upstreams.sections())?;
     let mut connection = Connection::open(&gateway.origin)?;
-    let searchable = until_all(&mut connection, "indexed", tools, start)?;
-    let embedded = until_all(&mut connection, "embedded", tools, start)?;
+    let searchable = wait_until_all(&mut connection, "indexed", tools, start)?;
+    let embedded = wait_until_all(&mut connection, "embedded", tools, start)?;
     let names = names(repository, folder)?;
-    let asked = Asked::Retrieve(connection, names);
+    let method = SearchMethod::Retrieve(connection, names);
     Ok(Running {
         process: gateway.process,
         searchable,
         embedded: Some(embedded),
-        asked,
+        method,
     })
 }
 
 /// Waits until a gateway at this address has the vectors of all tools.
-pub(crate) fn until_embedded(origin: &str, tools: usize) -> anyhow::Result<Duration> {
+pub(crate) fn wait_until_embedded(origin: &str, tools: usize) -> anyhow::Result<Duration> {
     let mut connection = Connection::open(origin)?;
-    until_all(&mut connection, "embedded", tools, Instant::now())
+    wait_until_all(&mut connection, "embedded", tools, Instant::now())
 }
 
-pub(crate) fn until_all(
+pub(crate) fn wait_until_all(
     connection: &mut Connection,
     count: &str,
     tools: usize,
@@ -169,13 +169,13 @@ pub(crate) fn until_all(
         {
             return Ok(start.elapsed());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             bail!(
                 "{} of {tools} tools are {count}, and no more come",
                 answer[count]
             );
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -250,7 +250,8 @@ fn start_mcp_proxy(
     )
 }
 
-/// Neither listens before it has listed every server, so one answer shows that all are there.
+/// Neither gateway listens before it has listed every server, so one answer shows that all are
+/// ready.
 fn start_and_wait(
     command: &mut Command,
     log: &Path,
@@ -260,20 +261,20 @@ fn start_and_wait(
 ) -> anyhow::Result<Running> {
     let start = Instant::now();
     let process = Server::start(command, log)?;
-    wait_for(port, PATIENCE).with_context(|| format!("see {}", log.display()))?;
+    wait_for(port, TIMEOUT).with_context(|| format!("see {}", log.display()))?;
     let mut session = Session::open(&format!("http://127.0.0.1:{port}"), path)?;
     while tool.search(&mut session, PROBE)?.is_empty() {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             bail!("nothing is found; see {}", log.display());
         }
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_INTERVAL);
     }
-    let asked = Asked::SearchTool(session, tool);
+    let method = SearchMethod::SearchTool(session, tool);
     Ok(Running {
         process,
         searchable: start.elapsed(),
         embedded: None,
-        asked,
+        method,
     })
 }
 

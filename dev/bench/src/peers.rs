@@ -12,7 +12,7 @@ use xtask::repository::Repository;
 
 use crate::catalog::{self, Tool, Upstreams};
 use crate::extras::Extra;
-use crate::judge::Marks;
+use crate::judge::RankingScores;
 use crate::options::Options;
 use crate::peer::{Found, Peer};
 use crate::sets;
@@ -106,7 +106,7 @@ impl Scene<'_> {
             .iter()
             .map(|it| ((it.server.as_str(), it.name.as_str()), it.id.as_str()))
             .collect();
-        let (mut marks, mut latencies) = (Vec::new(), Vec::new());
+        let (mut scores, mut latencies) = (Vec::new(), Vec::new());
         for request in self.requests {
             let asked = Instant::now();
             let found = running.search(&request.text)?;
@@ -114,12 +114,12 @@ impl Scene<'_> {
             let id = |(server, name): &Found| ids.get(&(server.as_str(), name.as_str())).copied();
             let ranked: Vec<&str> = found.iter().filter_map(id).collect();
             let relevant: HashSet<&str> = request.relevant.iter().map(String::as_str).collect();
-            marks.push(Marks::from_ranking(&ranked, &relevant));
+            scores.push(RankingScores::from_ranking(&ranked, &relevant));
         }
         latencies.sort_unstable();
         Ok(Row {
             peer: peer.name(),
-            marks: Marks::mean(&marks),
+            scores: RankingScores::mean(&scores),
             p50: latencies
                 .get(latencies.len() / 2)
                 .copied()
@@ -134,7 +134,7 @@ impl Scene<'_> {
 #[derive(Debug)]
 struct Row {
     peer: &'static str,
-    marks: Marks,
+    scores: RankingScores,
     p50: Duration,
     searchable: Duration,
     embedded: Option<Duration>,
@@ -147,8 +147,8 @@ impl Row {
             "peer": self.peer,
             "tools": scene.tools.len(),
             "queries": scene.requests.len(),
-            "recall": { "1": self.marks.recall_1, "5": self.marks.recall_5, "20": self.marks.recall_20 },
-            "ndcg": { "10": self.marks.ndcg_10 },
+            "recall": { "1": self.scores.recall_1, "5": self.scores.recall_5, "20": self.scores.recall_20 },
+            "ndcg": { "10": self.scores.ndcg_10 },
             "latency_ms": { "p50": self.p50.as_secs_f64() * 1e3 },
             "searchable_s": self.searchable.as_secs_f64(),
             "embedded_s": self.embedded.map(|it| it.as_secs_f64()),
@@ -161,10 +161,10 @@ impl Row {
         let seconds = |it: Duration| format!("{:.1} s", it.as_secs_f64());
         vec![
             self.peer.to_owned(),
-            share(self.marks.recall_1),
-            share(self.marks.recall_5),
-            share(self.marks.recall_20),
-            share(self.marks.ndcg_10),
+            share(self.scores.recall_1),
+            share(self.scores.recall_5),
+            share(self.scores.recall_20),
+            share(self.scores.ndcg_10),
             format!("{:.1} ms", self.p50.as_secs_f64() * 1e3),
             seconds(self.searchable),
             self.embedded.map_or_else(|| "-".to_owned(), seconds),

@@ -114,15 +114,15 @@ impl Panel {
 
 impl Line {
     fn draw(&self, points: &[Point], tools: &Scale, values: &Scale) -> String {
-        let place = |it: &Point| {
+        let point = |it: &Point| {
             format!(
                 "{:.1} {:.1}",
                 tools.position_of(it.tools as f64),
                 values.position_of((self.value)(it))
             )
         };
-        let places: Vec<String> = points.iter().map(place).collect();
-        path(self.class, &places)
+        let points: Vec<String> = points.iter().map(point).collect();
+        path(self.class, &points)
     }
 }
 
@@ -142,7 +142,7 @@ impl Scale {
                 (low.min(it), high.max(it))
             });
         // The logarithm of a power of ten may deviate slightly from a whole number.
-        let (low, high) = ((low + HAIR).floor(), (high - HAIR).ceil());
+        let (low, high) = ((low + EPSILON).floor(), (high - EPSILON).ceil());
         Self {
             low,
             high: high.max(low + 1.0),
@@ -165,10 +165,10 @@ impl Scale {
     }
 }
 
-const HAIR: f64 = 1e-6;
+const EPSILON: f64 = 1e-6;
 
 fn short(value: f64, units: [&str; 4]) -> String {
-    let step = ((value.log10() + HAIR) / 3.0).floor().clamp(0.0, 3.0);
+    let step = ((value.log10() + EPSILON) / 3.0).floor().clamp(0.0, 3.0);
     format!("{}{}", value / 1000f64.powf(step), units[step as usize])
 }
 
@@ -216,11 +216,11 @@ mod tests {
     #[test]
     fn a_factor_of_ten_is_always_the_same_distance() {
         let scale = Scale::spanning([1_000.0, 1e6].into_iter(), 0.0, 300.0);
-        let places: Vec<i64> = scale
+        let points: Vec<i64> = scale
             .ticks()
-            .map(|(_, place)| place.round() as i64)
+            .map(|(_, point)| point.round() as i64)
             .collect();
-        assert_eq!(places, [0, 100, 200, 300]);
+        assert_eq!(points, [0, 100, 200, 300]);
     }
 
     #[test]

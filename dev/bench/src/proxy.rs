@@ -13,7 +13,7 @@ use xtask::processes::Memory;
 use xtask::repository::Repository;
 
 use crate::load::{self, Sample};
-use crate::ways::{Beside, Upstream, Ways, installed_mcp_proxy};
+use crate::ways::{ComparedPrograms, Upstream, Ways, installed_mcp_proxy};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let plan = Plan::parse(arguments)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     )?;
     let mut rows = Vec::new();
     for upstream in Upstream::available(repository) {
-        let ways = Ways::open(repository, upstream, &plan.beside)?;
+        let ways = Ways::open(repository, upstream, &plan.compared)?;
         for &clients in upstream.clients() {
             let (
                 era,
@@ -60,7 +60,7 @@ struct Plan {
     json: bool,
     rounds: usize,
     seconds: f64,
-    beside: Beside,
+    compared: ComparedPrograms,
 }
 
 impl Plan {
@@ -69,9 +69,9 @@ impl Plan {
             json: false,
             rounds: 5,
             seconds: 3.0,
-            beside: Beside {
+            compared: ComparedPrograms {
                 mcp_proxy: installed_mcp_proxy(),
-                ..Beside::default()
+                ..ComparedPrograms::default()
             },
         };
         let mut rest = arguments;
@@ -91,11 +91,11 @@ impl Plan {
                     rest
                 }
                 ["--with-mcp-proxy", path, rest @ ..] => {
-                    plan.beside.mcp_proxy = Some(canonical_path(path)?);
+                    plan.compared.mcp_proxy = Some(canonical_path(path)?);
                     rest
                 }
                 ["--with-kitbag", path, rest @ ..] => {
-                    plan.beside.kitbag = Some(canonical_path(path)?);
+                    plan.compared.kitbag = Some(canonical_path(path)?);
                     rest
                 }
                 [unknown, ..] => bail!("`cargo xtask bench proxy` does not take {unknown}"),
@@ -170,7 +170,7 @@ impl Row {
     }
 }
 
-/// The memory in the row of the direct way is the upstream's own.
+/// In the row `direct`, the memory is the upstream's own.
 fn table(rows: &[Row]) {
     println!(
         "{:<10} {:<7} {:>7} {:<10} {:>9} {:>9} {:>9} {:>10} {:>10} {:>7} {:>8}",

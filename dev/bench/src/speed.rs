@@ -1,5 +1,5 @@
-//! The speed and memory of search, from a thousand tools to a million, and of the real binary at
-//! usual sizes.
+//! Measures the speed and memory of search, from a thousand tools to a million, and of the real
+//! binary at usual sizes.
 
 use std::fs;
 use std::process::Stdio;
@@ -11,9 +11,9 @@ use xtask::processes;
 use xtask::repository::Repository;
 
 use crate::catalog::{self, Tool};
+use crate::gateway_speed::GatewaySpeed;
 use crate::options::Options;
 use crate::table;
-use crate::whole::Whole;
 use crate::{plot, sets};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
@@ -39,7 +39,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
         .with_context(|| format!("writing {}", picture.display()))?;
     if options.json {
         let points: Vec<Value> = points.iter().map(Point::json).collect();
-        let whole = Whole::measure(repository, options.data.as_deref(), &tools)?.json();
+        let whole = GatewaySpeed::measure(repository, options.data.as_deref(), &tools)?.json();
         println!(
             "{}",
             serde_json::to_string_pretty(&json!({ "curve": points, "whole": whole }))?
@@ -47,7 +47,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     } else {
         print_curve(&points);
         println!("\nThe curve is drawn in {}\n", picture.display());
-        Whole::measure(repository, options.data.as_deref(), &tools)?.print();
+        GatewaySpeed::measure(repository, options.data.as_deref(), &tools)?.print();
     }
     Ok(())
 }

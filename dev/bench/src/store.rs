@@ -34,7 +34,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     };
     let folder = repository.scratch("bench-store")?;
     let server = PostgresServer::start()?;
-    let places = [
+    let stores = [
         ("SQLite", StoreAddress::from(&folder.join("kitbag.db"))),
         (
             "PostgreSQL",
@@ -42,7 +42,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
         ),
     ];
     let runtime = tokio::runtime::Runtime::new()?;
-    let engines = runtime.block_on(measure(&places))?;
+    let engines = runtime.block_on(measure(&stores))?;
     if as_json {
         let rows: Vec<_> = engines.iter().map(EngineFigures::json).collect();
         println!("{}", serde_json::to_string_pretty(&rows)?);
@@ -67,15 +67,15 @@ struct Round {
     look_up_p99: Duration,
 }
 
-async fn measure(places: &[(&'static str, StoreAddress)]) -> anyhow::Result<Vec<EngineFigures>> {
+async fn measure(stores: &[(&'static str, StoreAddress)]) -> anyhow::Result<Vec<EngineFigures>> {
     let mut engines = Vec::new();
-    for (engine, _) in places {
+    for (engine, _) in stores {
         let rounds = Vec::new();
         engines.push(EngineFigures { engine, rounds });
     }
     for number in 1..=ROUNDS {
         eprintln!("round {number} of {ROUNDS}");
-        for ((_, address), figures) in places.iter().zip(&mut engines) {
+        for ((_, address), figures) in stores.iter().zip(&mut engines) {
             figures.rounds.push(round(address).await?);
         }
     }

@@ -71,7 +71,7 @@ impl fmt::Display for Upstream {
 
 /// Programs to compare with this build of Kitbag.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct ComparedPrograms {
     /// Another build of Kitbag.
     pub(crate) kitbag: Option<PathBuf>,
     pub(crate) mcp_proxy: Option<PathBuf>,
@@ -92,7 +92,7 @@ impl Ways {
     pub(crate) fn open(
         repository: &Repository,
         upstream: Upstream,
-        beside: &Beside,
+        compared: &ComparedPrograms,
     ) -> anyhow::Result<Self> {
         let era = upstream.era();
         let folder = repository.scratch(&format!("bench-{upstream}-{era}"))?;
@@ -114,13 +114,13 @@ impl Ways {
                 start_without_learning(repository, upstream, &url)?,
             ),
         ];
-        if let Some(program) = &beside.kitbag {
+        if let Some(program) = &compared.kitbag {
             let folder = repository.scratch(&format!("bench-beside-{upstream}-{era}"))?;
             let section = format!("[servers.{}]\n{}", scene::NAME, scene::http_section(&url));
-            let other = Gateway::of_program(program, &folder, &section)?;
+            let other = Gateway::start_program(program, &folder, &section)?;
             ways.push(Way::through("beside", era, other));
         }
-        if let (Some(program), Era::Legacy) = (&beside.mcp_proxy, era) {
+        if let (Some(program), Era::Legacy) = (&compared.mcp_proxy, era) {
             let (process, url) = start_mcp_proxy(program, &folder, &url)?;
             let tool = format!("{}/{TOOL}", scene::NAME);
             ways.push(Way::new("mcp-proxy", era, url, tool, process));
@@ -162,7 +162,7 @@ fn start_without_learning(
         scene::NAME
     );
     let program = repository.program_path(Profile::Release, "kitbag");
-    Gateway::of_program(&program, &folder, &sections)
+    Gateway::start_program(&program, &folder, &sections)
 }
 
 /// Starts a proxy that forwards requests unread. It shows the unavoidable part of the cost.

@@ -103,13 +103,13 @@ pub(crate) enum Misbehaviour {
     NoDiscoverAnswer,
     /// Offers `change_tools`, which makes the list of tools grow.
     ChangeTools,
-    /// Lists have pages of two entries.
+    /// Splits lists into pages of two entries.
     Paginate,
     /// Offers `job`, which continues after its call was answered.
     Jobs,
     /// Asks for the roots after the handshake and when they change, and offers `known_roots`.
     RememberRoots,
-    /// Sends endless pings after the handshake, and reads nothing any more.
+    /// Sends endless pings after the handshake, and stops reading.
     FloodPings,
     /// Leaves a process behind, in its own session, without a parent or a variable.
     DetachBare,
@@ -123,11 +123,11 @@ pub(crate) enum Misbehaviour {
     /// Also lists the tools and prompts of `edited.json` in its data directory, as the file is at
     /// that moment, and answers for every name.
     Edited,
-    /// A million small tools, in forty pages.
+    /// Lists a million small tools, in forty pages.
     ManyTools,
-    /// A hundred thousand resource templates in one answer.
+    /// Lists a hundred thousand resource templates in one answer.
     ManyTemplates,
-    /// A definition and an answer that are nested a hundred thousand levels deep.
+    /// Has a definition and an answer that are nested a hundred thousand levels deep.
     Deep,
     /// Over stdio: after the handshake, sends one endless line.
     EndlessLine,

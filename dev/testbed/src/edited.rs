@@ -59,7 +59,7 @@ fn exists(server: &TestServer, name: &str) -> bool {
     server.in_data_dir(name).is_some_and(|path| path.exists())
 }
 
-/// So often that a gateway which waits for silence never gets it.
+/// So often that a gateway which waits for silence would wait forever.
 const EVERY: Duration = Duration::from_millis(5);
 
 /// Announces endless changes, the first of them before the call is answered.

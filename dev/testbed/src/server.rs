@@ -108,7 +108,7 @@ impl TestServer {
     }
 
     /// Waits until a test has created a file with this name.
-    pub(crate) async fn file(&self, name: &str) {
+    pub(crate) async fn wait_for_file(&self, name: &str) {
         let Some(dir) = &self.data_dir else {
             return std::future::pending().await;
         };

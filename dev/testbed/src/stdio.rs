@@ -38,7 +38,7 @@ pub(crate) async fn serve(server: Arc<TestServer>) -> std::io::Result<()> {
 }
 
 /// How long unfinished answers may take once stdin has closed.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 async fn read(
     server: &Arc<TestServer>,
@@ -125,12 +125,12 @@ async fn write(mut outgoing: UnboundedReceiver<OutboxItem>, noisy: bool, flood: 
 }
 
 async fn finish(running: Vec<JoinHandle<()>>, peer: Arc<ConnectedClient>, writer: JoinHandle<()>) {
-    let last_words = async {
+    let unfinished = async {
         for task in running {
             let _ = task.await;
         }
         drop(peer);
         let _ = writer.await;
     };
-    let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, unfinished).await;
 }

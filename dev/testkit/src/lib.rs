@@ -7,7 +7,7 @@
 //! - [`processes`]: signals, and running processes
 //! - [`postgres`]: a PostgreSQL server that a test may break
 //! - [`guide`]: the documents of the repository; [`transcript`]: their terminal transcripts
-//! - [`shelf`]: a registry of MCP servers; [`vendor`]: the service of a model vendor
+//! - [`test_registry`]: a registry of MCP servers; [`vendor`]: the service of a model vendor
 //! - [`scripted_model`]: good and bad scripts in place of a model
 //! - [`site`]: an HTTPS site; [`pixels`]: colours in an image
 
@@ -21,7 +21,7 @@ pub mod postgres;
 pub mod processes;
 pub mod programs;
 pub mod scripted_model;
-pub mod shelf;
 pub mod site;
+pub mod test_registry;
 pub mod transcript;
 pub mod vendor;

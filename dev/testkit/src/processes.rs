@@ -101,7 +101,7 @@ pub fn open_files(pid: u32) -> (usize, usize) {
     (numbers.next().unwrap(), numbers.next().unwrap())
 }
 
-/// Waits without the runtime, because a destructor has none.
+/// Waits without the async runtime, because a destructor has none.
 pub fn wait(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
     let deadline = Instant::now() + patience;
     loop {

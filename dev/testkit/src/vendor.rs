@@ -70,7 +70,7 @@ impl ScriptedVendor {
         )
     }
 
-    pub fn becomes(&self, script: impl Fn(&Received) -> Response + Send + Sync + 'static) {
+    pub fn set_script(&self, script: impl Fn(&Received) -> Response + Send + Sync + 'static) {
         *self.state.script.lock().unwrap() = Box::new(script);
     }
 

@@ -83,12 +83,12 @@ const FIXED_SEED: u64 = 20_261_115;
 /// Enough that starting the program does not matter, and few enough to stay within the time.
 const CASES_AT_ONCE: &str = "500";
 /// The time of each target before a merge.
-const BEFORE_A_MERGE: Duration = Duration::from_secs(30);
+const TIME_BEFORE_MERGE: Duration = Duration::from_secs(30);
 
 /// Runs every target, all at the same time, from the fixed seed on.
-pub(crate) fn before_a_merge(repository: &Repository) -> anyhow::Result<()> {
+pub(crate) fn run_before_merge(repository: &Repository) -> anyhow::Result<()> {
     let all: Vec<&Target> = TARGETS.iter().collect();
-    run_all(repository, &all, BEFORE_A_MERGE, FIXED_SEED)
+    run_all(repository, &all, TIME_BEFORE_MERGE, FIXED_SEED)
 }
 
 /// `[TARGET] [--minutes N] [--seed N]`

@@ -77,10 +77,7 @@ impl Server {
             .stderr(complaints)
             .spawn()
             .with_context(|| format!("starting `{name}`"))?;
-        let stdout = child
-            .stdout
-            .take()
-            .context("stdout was asked for as a pipe")?;
+        let stdout = child.stdout.take().context("stdout should be a pipe")?;
         let (sender, lines) = channel();
         // Keeps reading after the address was found, so that the server never blocks.
         thread::spawn(move || {

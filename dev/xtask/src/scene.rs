@@ -76,7 +76,7 @@ impl Gateway {
         folder: &Path,
         section: &str,
     ) -> anyhow::Result<Self> {
-        Self::in_front_of(
+        Self::start_with_sections(
             repository,
             profile,
             folder,
@@ -85,13 +85,13 @@ impl Gateway {
     }
 
     /// Starts it in `folder`, in front of all the servers of these sections.
-    pub fn in_front_of(
+    pub fn start_with_sections(
         repository: &Repository,
         profile: Profile,
         folder: &Path,
         sections: &str,
     ) -> anyhow::Result<Self> {
-        Self::of_program(
+        Self::start_program(
             &repository.program_path(profile, "kitbag"),
             folder,
             sections,
@@ -99,7 +99,7 @@ impl Gateway {
     }
 
     /// Starts this program in `folder`, in front of all the servers of these sections.
-    pub fn of_program(program: &Path, folder: &Path, sections: &str) -> anyhow::Result<Self> {
+    pub fn start_program(program: &Path, folder: &Path, sections: &str) -> anyhow::Result<Self> {
         let config = folder.join("kitbag.toml");
         let text = format!("[serve]\nbind = \"127.0.0.1:0\"\n\n{sections}");
         fs::write(&config, text).with_context(|| format!("writing {}", config.display()))?;

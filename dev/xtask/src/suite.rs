@@ -63,7 +63,7 @@ pub(crate) fn test_server(
     .arg(&results);
     // The exit status only repeats the results, without naming the failed check.
     let (_, printed) = processes::output(&mut run)?;
-    keep(&folder.join("suite.log"), &printed)?;
+    write_log(&folder.join("suite.log"), &printed)?;
     list_required(repository, Side::Server, era)?
         .into_iter()
         .map(|name| results::read(&results, &format!("server-{name}"), name))
@@ -92,7 +92,7 @@ pub(crate) fn test_client(
     run.args(["--force", "--spec-version", era.revision(), "--output-dir"])
         .arg(&results);
     let (status, printed) = processes::output(&mut run)?;
-    keep(
+    write_log(
         &folder.join(format!("{}.log", name.replace('/', "-"))),
         &printed,
     )?;
@@ -118,7 +118,7 @@ fn command(repository: &Repository) -> Command {
     node
 }
 
-fn keep(path: &Path, text: &str) -> anyhow::Result<()> {
+fn write_log(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 

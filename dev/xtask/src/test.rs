@@ -135,7 +135,7 @@ fn outcome(repository: &Repository, step: Step) -> anyhow::Result<()> {
         Step::Tests => tests(repository),
         Step::Postgres => on_postgres(repository),
         Step::Doctests => cargo::run(repository, &["test", "--workspace", "--doc"]),
-        Step::Fuzz => fuzz::before_a_merge(repository),
+        Step::Fuzz => fuzz::run_before_merge(repository),
         Step::Conformance => conformance::run(repository, &[]),
     }
 }

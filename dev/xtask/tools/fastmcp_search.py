@@ -1,6 +1,6 @@
-"""Stands FastMCP's BM25 tool search in front of many servers, for the comparison of peers.
+"""Runs FastMCP's BM25 tool search in front of many servers, for the comparison of peers.
 
-Every server is listed once, when this starts. FastMCP's own proxy lists them all again for every
+Every server is listed once, at the start. FastMCP's own proxy lists all of them again for every
 search, which takes several times as long and finds the same.
 """
 

@@ -88,7 +88,7 @@ fn the_schema_describes_every_field() {
 }
 
 #[test]
-fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
+fn a_mistake_is_rejected_by_the_schema_and_named_by_file_entry_and_field() {
     let entry = "capabilities/0";
     let mistakes: [(&str, Value, &str); 22] = [
         (
@@ -221,7 +221,7 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
 }
 
 #[test]
-fn a_missing_field_is_refused_by_the_reader_and_the_schema() {
+fn a_missing_field_is_rejected_by_the_reader_and_the_schema() {
     let fields = [
         "agent",
         "capabilities",
@@ -257,7 +257,7 @@ fn a_missing_field_is_refused_by_the_reader_and_the_schema() {
 }
 
 #[test]
-fn files_that_contradict_each_other_are_refused() {
+fn files_that_contradict_each_other_are_rejected() {
     let check = |name: &str, category: &str, reported: &str| {
         let mut other = sound();
         put(&mut other, "agent/id", json!("other"));
@@ -286,7 +286,7 @@ fn files_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn an_alias_for_nothing_is_refused_and_names_itself() {
+fn an_alias_for_nothing_is_rejected_and_names_itself() {
     let directory = lay_out(&[("some-agent", &sound())]);
     let check = |file: &str, text: &str, reported: &str| {
         let path = directory.path().join("framework/data");

@@ -166,7 +166,7 @@ async fn lists_have_no_notes_and_need_a_filter() {
 
 /// Every way to ask, with a field that does not exist.
 #[tokio::test]
-async fn a_field_that_does_not_exist_is_refused_by_every_tool() {
+async fn a_field_that_does_not_exist_is_rejected_by_every_tool() {
     for (tool, arguments, known) in [
         (
             "lookup_capability",
@@ -362,7 +362,7 @@ async fn an_agent_named_with_the_capability_does_no_harm() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_longer_than_any_name_is_refused() {
+async fn a_text_that_is_longer_than_any_name_is_rejected() {
     let (answers, long) = (answers(), "mcp ".repeat(200));
     let reported = miss(
         &answers,

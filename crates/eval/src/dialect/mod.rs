@@ -3,7 +3,7 @@
 //! Requests contain nothing that some model of the family rejects, unless the caller asks for it:
 //! no temperature, no forced choice, no limit to a single call. The model's own messages are
 //! repeated verbatim, because some models need their own thoughts back unchanged. Only a call that
-//! cannot be repeated as it came is corrected.
+//! an endpoint would reject in the history is corrected.
 //!
 //! # Layout
 //! - this file: conversation and answer, in either format; `given_arguments`: the arguments of a

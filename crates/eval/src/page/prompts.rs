@@ -94,7 +94,7 @@ fn prompt_article(report: &EvalReport, row: &PromptReport, flags: &FilterFlags) 
     format!(
         "<article class=\"{}\">\n<h3><span class=\"faint\">{}</span> {}{}</h3>\n\
          <p><span class=\"faint\">expected</span> <code>{}</code></p>\n<table><thead><tr><th scope=\"col\">model</th>\
-         <th scope=\"col\">first call</th><th scope=\"col\">called, and what came of it</th></tr></thead>\n\
+         <th scope=\"col\">first call</th><th scope=\"col\">calls and results</th></tr></thead>\n\
          <tbody>{answers}</tbody></table>\n</article>\n",
         flags.css_classes(),
         escape_html(&row.id),
@@ -203,11 +203,11 @@ fn ending_lines(record: &Record) -> impl Iterator<Item = String> {
     let stop = record.stop.map(|it| it.as_str().to_owned());
     let also = (record.extra_calls > 0).then(|| count_noun(record.extra_calls, "further call"));
     let also = also.map(|calls| format!("{calls} in the same answer did not count"));
-    let untold = record.unsent_error.as_deref();
-    let untold = untold.map(|it| format!("the error could not be sent to it: {}", escape_html(it)));
+    let unsent = record.unsent_error.as_deref();
+    let unsent = unsent.map(|it| format!("the error could not be sent to it: {}", escape_html(it)));
     let turns = record.turns.filter(|it| *it > 1);
     let turns = turns.map(|turns| format!("{turns} turns"));
-    [words, stop, also, untold, turns].into_iter().flatten()
+    [words, stop, also, unsent, turns].into_iter().flatten()
 }
 
 fn discovery_line(it: &UnjudgedCall) -> String {

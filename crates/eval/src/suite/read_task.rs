@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_could_not_be_judged_is_refused() {
+    fn a_task_that_could_not_be_judged_is_rejected() {
         check_fault(
             "after",
             json!([{ "tool": "read" }]),

@@ -106,7 +106,7 @@ impl Intents {
 
     /// Drops cached results of a server, because something may have changed there.
     pub(crate) fn forget_results_of(&self, server: &ServerName) {
-        lock(&self.results).server_changed(server);
+        lock(&self.results).invalidate_server(server);
     }
 
     /// Drops all cached results, because rules or templates may have changed.

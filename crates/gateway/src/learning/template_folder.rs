@@ -55,7 +55,7 @@ fn list_toml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Reads one byte more than a template may have, so that a larger file is rejected as too large.
 fn read_template_text(path: &Path) -> io::Result<String> {
-    let most = IntentTemplate::LARGEST_FILE as u64 + 1;
+    let most = IntentTemplate::MAX_FILE_BYTES as u64 + 1;
     let mut text = String::new();
     File::open(path)?.take(most).read_to_string(&mut text)?;
     Ok(text)

@@ -7,8 +7,8 @@ use kitbag_domain::capability::split_name;
 use serde_json::Value;
 
 use super::DescribedTool;
+use super::request_parts::{PartKind, RequestParts};
 use super::role::{Parameter, Role};
-use super::spoken::{PartKind, Spoken};
 use crate::words::singular;
 
 /// The rest of a request, apart from the arguments read from it.
@@ -232,16 +232,16 @@ const SAME: &[(&str, &str)] = &[
     ("math", "calculate"),
 ];
 
-/// Returns false if the request orders something else than the tool does.
-pub(super) fn verbs_agree(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool {
-    if spoken.len() == 0 {
+/// False if the request orders something other than the tool does.
+pub(super) fn verbs_agree(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> bool {
+    if request.len() == 0 {
         return false;
     }
-    if let Some(agrees) = statement_agrees(spoken, tool) {
+    if let Some(agrees) = statement_agrees(request, tool) {
         return agrees;
     }
-    let same = is_verb_of(spoken, tool);
-    let orders = changes(&verb(spoken));
+    let same = is_verb_of(request, tool);
+    let orders = changes(&verb(request));
     match tool.class {
         WriteClass::Read => same || !orders,
         WriteClass::Write | WriteClass::Destructive | WriteClass::Unknown => same,
@@ -249,8 +249,8 @@ pub(super) fn verbs_agree(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool
 }
 
 /// The verb at the start of a request, as written.
-fn verb(spoken: &Spoken<'_>) -> String {
-    spoken.raw(0).to_lowercase()
+fn verb(request: &RequestParts<'_>) -> String {
+    request.raw(0).to_lowercase()
 }
 
 fn changes(word: &str) -> bool {
@@ -258,8 +258,8 @@ fn changes(word: &str) -> bool {
 }
 
 /// True if the request begins with the tool's verb, or with a near-synonym.
-fn is_verb_of(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool {
-    let (name, verb) = (stems(tool.name), verb(spoken));
+fn is_verb_of(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> bool {
+    let (name, verb) = (stems(tool.name), verb(request));
     let groups = CHANGING.iter().chain(CALCULATING);
     let mut meant = groups
         .filter(|group| group.contains(&verb.as_str()))
@@ -269,11 +269,11 @@ fn is_verb_of(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool {
 
 /// A SQL statement itself says what it does: the tool must name its first word, and a tool that
 /// only reads is given no other statement. Absent for tools that take no statement.
-fn statement_agrees(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> Option<bool> {
+fn statement_agrees(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> Option<bool> {
     let parameters = Parameter::from_tool(tool);
     let mut needed = parameters.iter().filter(|it| it.required);
     needed.any(|it| it.role == Role::Statement).then_some(())?;
-    let Some(keyword) = statement_start(spoken.text).map(|(_, keyword)| keyword) else {
+    let Some(keyword) = statement_start(request.text).map(|(_, keyword)| keyword) else {
         return Some(false);
     };
     let words: HashSet<String> = stems_of_text(tool.description)
@@ -300,42 +300,42 @@ pub(super) fn statement_start(text: &str) -> Option<(usize, &'static str)> {
 /// Counts the request's words that the tool explains; `used` marks the words that are already
 /// arguments.
 pub(super) fn count_explained_words(
-    spoken: &Spoken<'_>,
+    request: &RequestParts<'_>,
     tool: &DescribedTool<'_>,
     used: &[bool],
 ) -> Explained {
     let (name, vocabulary) = (stems(tool.name), vocabulary(tool));
     let mut explained = Explained::default();
-    let states = statement_agrees(spoken, tool) == Some(true);
-    if states || !name.contains(&stem(&verb(spoken))) && is_verb_of(spoken, tool) {
+    let states = statement_agrees(request, tool) == Some(true);
+    if states || !name.contains(&stem(&verb(request))) && is_verb_of(request, tool) {
         explained.named += 1;
     }
     for (at, used) in used.iter().enumerate() {
-        let written = spoken.raw(at).to_lowercase();
+        let written = request.raw(at).to_lowercase();
         let word = written.as_str();
         // A verb is compared as written: `find` is not the name of a tool that can `search`.
         let stem = stem(if at == 0 {
             word
         } else {
-            spoken.folded_word(at)
+            request.folded_word(at)
         });
         let is_named = match at {
             0 => has_word(tool.name, word),
             _ => names_word(&name, &stem),
         };
-        explained.named += usize::from(is_named && spoken.kind(at) != PartKind::Quoted);
+        explained.named += usize::from(is_named && request.kind(at) != PartKind::Quoted);
         if *used {
             continue;
         }
         let second_order =
-            at > 0 && changes(word) && matches!(spoken.folded_word(at - 1), "and" | "then" | "or");
-        if second_order || LIMITING.contains(&word) || spoken.kind(at).is_particular() {
+            at > 0 && changes(word) && matches!(request.folded_word(at - 1), "and" | "then" | "or");
+        if second_order || LIMITING.contains(&word) || request.kind(at).is_particular() {
             explained.ignored_particulars += 1;
             continue;
         }
         let known =
-            is_named || names_word(&vocabulary, &stem) || at == 0 && is_verb_of(spoken, tool);
-        match spoken.kind(at) {
+            is_named || names_word(&vocabulary, &stem) || at == 0 && is_verb_of(request, tool);
+        match request.kind(at) {
             PartKind::Preposition => {}
             PartKind::Name if !known && !FILLING.contains(&word) => {
                 explained.ignored_particulars += 1;
@@ -352,7 +352,7 @@ fn has_word(name: &str, word: &str) -> bool {
 }
 
 fn names_word(words: &HashSet<String>, word: &str) -> bool {
-    let mut same = SAME.iter().filter(|(spoken, _)| stem(spoken) == word);
+    let mut same = SAME.iter().filter(|(term, _)| stem(term) == word);
     words.contains(word) || same.any(|(_, meant)| words.contains(&stem(meant)))
 }
 

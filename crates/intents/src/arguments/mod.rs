@@ -2,18 +2,18 @@
 //!
 //! A request is only carried out if it contains every required argument, everything specific in it
 //! (a path, a number, a quoted text, a name) goes into an argument, and its other words are words
-//! of the tool. Anything left over is a wish that the call would not fulfil.
+//! of the tool. Anything left over asks for something that the call would not do.
 //!
 //! # Layout
 //! - this file: binding a tool to a request
-//! - [`spoken`]: the parts of a request; [`role`]: the meaning of a parameter
+//! - [`request_parts`]: the parts of a request; [`role`]: the meaning of a parameter
 //! - [`values`]: the value of a parameter; [`positions`]: the positions of values in a request
 //! - [`agreement`]: whether the words are about the tool; [`zones`]: names of time zones
 
 mod agreement;
 mod positions;
+mod request_parts;
 mod role;
-mod spoken;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -22,11 +22,11 @@ pub mod zones;
 use kitbag_domain::WriteClass;
 use serde_json::{Map, Value};
 
+use self::request_parts::RequestParts;
 use self::role::Parameter;
-use self::spoken::Spoken;
 use self::values::Reader;
 use self::zones::ZoneNames;
-use crate::words::SpokenRequest;
+use crate::words::FoldedRequest;
 
 /// A tool as its server describes it.
 #[derive(Debug, Clone, Copy)]
@@ -65,18 +65,18 @@ pub fn bind(
     tool: &DescribedTool<'_>,
     zones: &ZoneNames,
 ) -> Binding {
-    if words.len() > SpokenRequest::LONGEST {
+    if words.len() > FoldedRequest::MAX_BYTES {
         return Binding::Unrelated;
     }
-    let spoken = Spoken::read(words);
+    let request = RequestParts::read(words);
     let parameters = Parameter::from_tool(tool);
     let known = given
         .keys()
         .all(|name| parameters.iter().any(|it| it.name == name));
-    if !known || !agreement::verbs_agree(&spoken, tool) {
+    if !known || !agreement::verbs_agree(&request, tool) {
         return Binding::Unrelated;
     }
-    let mut reader = Reader::new(&spoken, tool, zones);
+    let mut reader = Reader::new(&request, tool, zones);
     let mut arguments = given.clone();
     let mut missing = Vec::new();
     for parameter in &parameters {
@@ -89,7 +89,7 @@ pub fn bind(
             None => {}
         }
     }
-    let explained = agreement::count_explained_words(&spoken, tool, &reader.used);
+    let explained = agreement::count_explained_words(&request, tool, &reader.used);
     if !missing.is_empty() {
         return match explained.named > 0 {
             true => Binding::Incomplete(missing),

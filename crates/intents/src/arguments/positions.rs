@@ -2,8 +2,8 @@
 
 use super::DescribedTool;
 use super::agreement::stem;
+use super::request_parts::{PartKind, RequestParts};
 use super::role::Parameter;
-use super::spoken::{PartKind, Spoken};
 use kitbag_domain::capability::split_name;
 
 /// Words in a parameter's name that only mark it as a name.
@@ -29,17 +29,20 @@ pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<
 
 /// Returns the position of a name next to one of these nouns: `the table orders`, `the orders
 /// table`.
-pub(super) fn name_beside_noun(
-    spoken: &Spoken<'_>,
+pub(super) fn find_name_next_to_noun(
+    request: &RequestParts<'_>,
     nouns: &[String],
     used: &[bool],
 ) -> Option<usize> {
-    let is_noun = |at: usize| nouns.contains(&stem(spoken.folded_word(at)));
-    let found: Vec<usize> = (0..spoken.len()).filter(|at| is_noun(*at)).collect();
-    let free = |at: usize| at < spoken.len() && !used[at] && !is_noun(at);
-    let value = |at: usize| free(at) && spoken.kind(at) != PartKind::Preposition;
+    let is_noun = |at: usize| nouns.contains(&stem(request.folded_word(at)));
+    let found: Vec<usize> = (0..request.len()).filter(|at| is_noun(*at)).collect();
+    let free = |at: usize| at < request.len() && !used[at] && !is_noun(at);
+    let value = |at: usize| free(at) && request.kind(at) != PartKind::Preposition;
     let behind = found.iter().find_map(|at| {
-        let naming = matches!(spoken.folded_word_or_none(at + 1), Some("named" | "called"));
+        let naming = matches!(
+            request.folded_word_or_none(at + 1),
+            Some("named" | "called")
+        );
         match naming {
             true => Some(at + 2).filter(|it| value(*it)),
             false => Some(at + 1).filter(|it| value(*it)),
@@ -53,30 +56,31 @@ pub(super) fn name_beside_noun(
 
 /// Returns the range of words after one of these, up to a preposition that begins another value.
 pub(super) fn range_after(
-    spoken: &Spoken<'_>,
+    request: &RequestParts<'_>,
     leads: &[&str],
     used: &[bool],
 ) -> Option<(usize, usize)> {
-    let mut positions = 0..spoken.len();
+    let mut positions = 0..request.len();
     positions.find_map(|at| {
-        let leads = leads.contains(&spoken.folded_word(at)) && !used[at];
-        let end = leads.then(|| end_of_text(spoken, at + 1, used))?;
+        let leads = leads.contains(&request.folded_word(at)) && !used[at];
+        let end = leads.then(|| end_of_text(request, at + 1, used))?;
         (at + 1 < end).then_some((at + 1, end))
     })
 }
 
 /// The end of a text that begins at `start`: a used word, or a preposition before a value.
-pub(super) fn end_of_text(spoken: &Spoken<'_>, start: usize, used: &[bool]) -> usize {
-    let mut positions = start..spoken.len();
+pub(super) fn end_of_text(request: &RequestParts<'_>, start: usize, used: &[bool]) -> usize {
+    let mut positions = start..request.len();
     let end = positions.find(|at| {
         let next = at + 1;
-        let value = |at: usize| used[at] || spoken.kind(at).is_particular();
-        used[*at] || spoken.kind(*at) == PartKind::Preposition && next < spoken.len() && value(next)
+        let value = |at: usize| used[at] || request.kind(at).is_particular();
+        used[*at]
+            || request.kind(*at) == PartKind::Preposition && next < request.len() && value(next)
     });
-    end.unwrap_or(spoken.len())
+    end.unwrap_or(request.len())
 }
 
-impl Spoken<'_> {
+impl RequestParts<'_> {
     pub(super) fn folded_word_or_none(&self, at: usize) -> Option<&str> {
         (at < self.len()).then(|| self.folded_word(at))
     }

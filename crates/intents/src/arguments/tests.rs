@@ -1,4 +1,4 @@
-//! Claims about which values are read from a request, and which requests are left alone.
+//! Claims about which values are read from a request, and which requests are not bound.
 
 use serde_json::json;
 
@@ -288,7 +288,7 @@ fn a_request_for_something_else_or_for_more_is_unrelated() {
 }
 
 #[test]
-fn given_arguments_win_and_unknown_ones_are_refused() {
+fn given_arguments_win_and_unknown_ones_are_rejected() {
     let (server, description, class, schema) = tool("read_file");
     let tool = DescribedTool {
         server,

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 
 use super::DescribedTool;
 use super::agreement::{is_common, own_stems, statement_start, stem};
-use super::positions::{end_of_text, name_beside_noun, nouns, range_after};
+use super::positions::{end_of_text, find_name_next_to_noun, nouns, range_after};
+use super::request_parts::{PartKind, RequestParts, clock, is_file_name};
 use super::role::{Parameter, Role};
-use super::spoken::{PartKind, Spoken, clock, is_file_name};
 use super::zones::ZoneNames;
-use crate::words::SpokenRequest;
+use crate::words::FoldedRequest;
 
 /// Takes values out of a request, each word once.
 pub(super) struct Reader<'a> {
-    spoken: &'a Spoken<'a>,
+    request: &'a RequestParts<'a>,
     tool: &'a DescribedTool<'a>,
     zones: &'a ZoneNames,
     pub(super) used: Vec<bool>,
@@ -25,13 +25,13 @@ const FROM: &[&str] = &["from", "of"];
 
 impl<'a> Reader<'a> {
     pub(super) fn new(
-        spoken: &'a Spoken<'a>,
+        request: &'a RequestParts<'a>,
         tool: &'a DescribedTool<'a>,
         zones: &'a ZoneNames,
     ) -> Self {
-        let used = vec![false; spoken.len()];
+        let used = vec![false; request.len()];
         Self {
-            spoken,
+            request,
             tool,
             zones,
             used,
@@ -72,13 +72,13 @@ impl<'a> Reader<'a> {
 
     fn take_range(&mut self, from: usize, to: usize) -> String {
         self.used[from..to].fill(true);
-        self.spoken.slice(from, to)
+        self.request.slice(from, to)
     }
 
     fn free_positions(&self, kinds: &[PartKind]) -> Vec<usize> {
-        let positions = 0..self.spoken.len();
+        let positions = 0..self.request.len();
         positions
-            .filter(|at| !self.used[*at] && kinds.contains(&self.spoken.kind(*at)))
+            .filter(|at| !self.used[*at] && kinds.contains(&self.request.kind(*at)))
             .collect()
     }
 
@@ -103,11 +103,11 @@ impl<'a> Reader<'a> {
 
     fn choice(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let choices = parameter.schema["enum"].as_array()?;
-        for at in 0..self.spoken.len() {
-            let raw = self.spoken.raw(at);
+        for at in 0..self.request.len() {
+            let raw = self.request.raw(at);
             let same = |choice: &&Value| match choice {
                 Value::String(choice) => {
-                    choice.eq_ignore_ascii_case(raw) || *choice == self.spoken.folded_word(at)
+                    choice.eq_ignore_ascii_case(raw) || *choice == self.request.folded_word(at)
                 }
                 other => raw.parse::<Value>().is_ok_and(|value| value == **other),
             };
@@ -122,8 +122,8 @@ impl<'a> Reader<'a> {
     /// True if the request contains all words in an optional boolean's name: `raw`, `recursive`.
     fn flag(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let positions = parameter.words.iter().map(|word| {
-            let mut positions = 0..self.spoken.len();
-            positions.find(|at| !self.used[*at] && self.spoken.folded_word(*at) == word)
+            let mut positions = 0..self.request.len();
+            positions.find(|at| !self.used[*at] && self.request.folded_word(*at) == word)
         });
         let positions: Vec<usize> = positions.collect::<Option<_>>()?;
         positions.iter().for_each(|at| self.used[*at] = true);
@@ -138,24 +138,24 @@ impl<'a> Reader<'a> {
             () => &["first", "top", "last", "recent", "newest"],
         };
         let bounded = parameter.has_word(&["head", "tail", "first", "last"]);
-        let before = |at: usize| at > 0 && ends.contains(&self.spoken.folded_word(at - 1));
+        let before = |at: usize| at > 0 && ends.contains(&self.request.folded_word(at - 1));
         let numbers = self.free_positions(&[PartKind::Number]);
         let number = numbers.iter().copied().find(|at| before(*at));
         let counts = |at: &usize| {
-            let next = self.spoken.folded_word_or_none(at + 1);
-            next.is_some() && self.spoken.kind(at + 1) == PartKind::Plain
+            let next = self.request.folded_word_or_none(at + 1);
+            next.is_some() && self.request.kind(at + 1) == PartKind::Plain
         };
         let plain = numbers.first().copied().filter(|at| !bounded && counts(at));
         if let Some(at) = number.or(plain) {
             return self.numeric(at, parameter);
         }
-        let one = (0..self.spoken.len().saturating_sub(1)).find(|at| {
-            ends.contains(&self.spoken.folded_word(*at))
-                && self.spoken.kind(at + 1) == PartKind::Plain
+        let one = (0..self.request.len().saturating_sub(1)).find(|at| {
+            ends.contains(&self.request.folded_word(*at))
+                && self.request.kind(at + 1) == PartKind::Plain
                 && self
-                    .spoken
+                    .request
                     .raw(at + 1)
-                    .eq_ignore_ascii_case(self.spoken.folded_word(at + 1))
+                    .eq_ignore_ascii_case(self.request.folded_word(at + 1))
         })?;
         self.used[one] = true;
         Some(1.into())
@@ -164,14 +164,14 @@ impl<'a> Reader<'a> {
     fn number(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let numbers = self.free_positions(&[PartKind::Number]);
         let nouns = nouns(parameter, self.tool);
-        let beside =
-            name_beside_noun(self.spoken, &nouns, &self.used).filter(|at| numbers.contains(at));
+        let beside = find_name_next_to_noun(self.request, &nouns, &self.used)
+            .filter(|at| numbers.contains(at));
         let first = numbers.first().copied().filter(|_| parameter.required);
         self.numeric(beside.or(first)?, parameter)
     }
 
     fn numeric(&mut self, at: usize, parameter: &Parameter<'_>) -> Option<Value> {
-        let raw = self.spoken.raw(at);
+        let raw = self.request.raw(at);
         let whole = raw.parse::<i64>().ok().map(Value::from);
         let value = match parameter.schema["type"].as_str() {
             Some("integer") => whole?,
@@ -183,12 +183,12 @@ impl<'a> Reader<'a> {
 
     fn zone(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let mut found = Vec::new();
-        for at in 0..self.spoken.len() {
+        for at in 0..self.request.len() {
             let longest = (1..=3).rev().find_map(|length| {
                 let range = at..at + length;
                 let free =
-                    range.end <= self.spoken.len() && !self.used[range.clone()].contains(&true);
-                let location = free.then(|| self.spoken.slice(range.start, range.end))?;
+                    range.end <= self.request.len() && !self.used[range.clone()].contains(&true);
+                let location = free.then(|| self.request.slice(range.start, range.end))?;
                 let begins = location.chars().next().is_some_and(char::is_uppercase);
                 let zone = self.zones.zone(&location).filter(|_| begins || at > 0)?;
                 Some((range, zone.to_owned()))
@@ -208,11 +208,11 @@ impl<'a> Reader<'a> {
         let several = others.count() > 1;
         if positions.is_empty() || several {
             let quoted = self.free_positions(&[PartKind::Quoted]);
-            let like_path = |at: &usize| self.spoken.raw(*at).contains(['/', '.']);
+            let like_path = |at: &usize| self.request.raw(*at).contains(['/', '.']);
             positions.extend(quoted.into_iter().filter(like_path));
         }
         if self.wants_folder(parameter) {
-            positions.retain(|at| !is_file_name(self.spoken.raw(*at)));
+            positions.retain(|at| !is_file_name(self.request.raw(*at)));
         }
         positions.sort_unstable();
         let at = match several {
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
     /// Chooses the source or the destination among several values, whichever the parameter needs.
     fn choose_by_direction(&self, parameter: &Parameter<'_>, positions: &[usize]) -> Option<usize> {
         let after = |at: &usize, leads: &[&str]| {
-            *at > 0 && leads.contains(&self.spoken.folded_word(at - 1))
+            *at > 0 && leads.contains(&self.request.folded_word(at - 1))
         };
         let mut positions = positions.iter().copied();
         if parameter.has_word(&["destination", "dest", "target", "to", "new", "end"]) {
@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
             return pattern.map(Value::from);
         }
         let leads = ["named", "called", "matching", "for", "like"];
-        let (from, to) = range_after(self.spoken, &leads, &self.used)?;
+        let (from, to) = range_after(self.request, &leads, &self.used)?;
         (to - from == 1).then(|| self.take_word(from).into())
     }
 
@@ -268,8 +268,8 @@ impl<'a> Reader<'a> {
     }
 
     fn time(&mut self) -> Option<Value> {
-        let noon = (0..self.spoken.len()).find(|at| {
-            !self.used[*at] && matches!(self.spoken.folded_word(*at), "noon" | "midnight")
+        let noon = (0..self.request.len()).find(|at| {
+            !self.used[*at] && matches!(self.request.folded_word(*at), "noon" | "midnight")
         });
         if let Some(at) = noon {
             let is_noon = self.take_word(at).eq_ignore_ascii_case("noon");
@@ -281,12 +281,12 @@ impl<'a> Reader<'a> {
 
     /// The rest of the request from the start of a statement, as written.
     fn statement(&mut self) -> Option<Value> {
-        let text = self.spoken.text;
+        let text = self.request.text;
         let (start, _) = statement_start(text)?;
         let statement = text[start..].trim().trim_end_matches(['"', '`']).trim();
         let before = text[..start].trim_end_matches(['"', '`', '\'', ' ']);
-        let spoken_before = SpokenRequest::read(before).words.len();
-        self.used[spoken_before.min(self.spoken.len())..].fill(true);
+        let words_before = FoldedRequest::read(before).words.len();
+        self.used[words_before.min(self.request.len())..].fill(true);
         Some(statement.into())
     }
 
@@ -301,12 +301,12 @@ impl<'a> Reader<'a> {
                     .clone()
                     .all(|it| "0123456789.+-*/^%(), ".contains(it))
         };
-        let fits: Vec<bool> = (0..self.spoken.len())
-            .map(|at| !self.used[at] && calculates(self.spoken.raw(at)))
+        let fits: Vec<bool> = (0..self.request.len())
+            .map(|at| !self.used[at] && calculates(self.request.raw(at)))
             .collect();
         let from = fits.iter().position(|it| *it)?;
         let length = fits[from..].iter().take_while(|it| **it).count();
-        let text = self.spoken.slice(from, from + length);
+        let text = self.request.slice(from, from + length);
         let has_sign = text.contains(['+', '*', '/', '^', '%', '(']) || text.contains(" - ");
         has_sign.then(|| self.take_range(from, from + length).into())
     }
@@ -323,7 +323,7 @@ impl<'a> Reader<'a> {
             true => &["saying", "say"],
             false => &["for", "about", "matching", "containing", "mentioning", "on"],
         };
-        let (from, to) = range_after(self.spoken, leads, &self.used)
+        let (from, to) = range_after(self.request, leads, &self.used)
             .or_else(|| self.range_after_tool_name())
             .or_else(|| self.range_after_search_verb())?;
         Some(self.take_range(from, to).into())
@@ -331,26 +331,26 @@ impl<'a> Reader<'a> {
 
     /// The words after a search verb, unless it is the tool's own name: `find tea in memory`.
     fn range_after_search_verb(&self) -> Option<(usize, usize)> {
-        let verb = self.spoken.folded_word(0) == "search";
-        let end = end_of_text(self.spoken, 1, &self.used);
+        let verb = self.request.folded_word(0) == "search";
+        let end = end_of_text(self.request, 1, &self.used);
         let end = (1..end)
-            .find(|at| self.spoken.kind(*at) == PartKind::Preposition)
+            .find(|at| self.request.kind(*at) == PartKind::Preposition)
             .unwrap_or(end);
-        let plain = (1..end).all(|at| !self.is_own(at) && !is_common(self.spoken.folded_word(at)));
+        let plain = (1..end).all(|at| !self.is_own(at) && !is_common(self.request.folded_word(at)));
         (verb && end > 1 && plain).then_some((1, end))
     }
 
     /// The words after the verb, if that is the whole name of the tool: `echo hello`.
     fn range_after_tool_name(&self) -> Option<(usize, usize)> {
-        let whole = self.spoken.folded_word(0) == self.tool.name.to_lowercase();
-        let rest = (1, self.spoken.len());
+        let whole = self.request.folded_word(0) == self.tool.name.to_lowercase();
+        let rest = (1, self.request.len());
         (whole && rest.1 > 1 && !self.used[1..].contains(&true)).then_some(rest)
     }
 
     fn name(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let nouns = nouns(parameter, self.tool);
-        let beside =
-            name_beside_noun(self.spoken, &nouns, &self.used).filter(|at| self.may_name(*at));
+        let beside = find_name_next_to_noun(self.request, &nouns, &self.used)
+            .filter(|at| self.may_name(*at));
         if let Some(at) = beside {
             return Some(self.take_word(at).into());
         }
@@ -358,8 +358,8 @@ impl<'a> Reader<'a> {
             return self.find_like_example(parameter);
         }
         // A search looks for a text, which may follow the thing being searched.
-        let searches = self.spoken.folded_word(0) == "search";
-        let scope = searches && self.spoken.folded_word_or_none(2) == Some("for");
+        let searches = self.request.folded_word(0) == "search";
+        let scope = searches && self.request.folded_word_or_none(2) == Some("for");
         if scope && !self.used[1] && self.may_name(1) && !self.is_own(1) {
             return Some(self.take_word(1).into());
         }
@@ -376,7 +376,7 @@ impl<'a> Reader<'a> {
                 "named", "called", "of", "for", "about", "in", "from", "against", "with", "to",
             ],
         };
-        let (from, to) = range_after(self.spoken, leads, &self.used)?;
+        let (from, to) = range_after(self.request, leads, &self.used)?;
         let single = to - from == 1 && self.may_name(from);
         self.used[from - 1] |= single;
         single.then(|| self.take_word(from).into())
@@ -384,7 +384,7 @@ impl<'a> Reader<'a> {
 
     /// True for a word in the tool's own name.
     fn is_own(&self, at: usize) -> bool {
-        own_stems(self.tool).contains(&stem(self.spoken.folded_word(at)))
+        own_stems(self.tool).contains(&stem(self.request.folded_word(at)))
     }
 
     /// A word in the form of an example in the parameter's description: `A1:B2` for `A1:D10`.
@@ -395,19 +395,19 @@ impl<'a> Reader<'a> {
         let ids = self.free_positions(&[PartKind::Id]);
         let at = ids
             .into_iter()
-            .find(|at| forms.contains(&unify_form(self.spoken.raw(*at))))?;
+            .find(|at| forms.contains(&unify_form(self.request.raw(*at))))?;
         Some(self.take_word(at).into())
     }
 
     /// True for a word that can be a name: not one that is common in requests.
     fn may_name(&self, at: usize) -> bool {
-        let plain = self.spoken.kind(at) == PartKind::Plain;
-        let word = self.spoken.raw(at).to_lowercase();
+        let plain = self.request.kind(at) == PartKind::Plain;
+        let word = self.request.raw(at).to_lowercase();
         !plain || at > 0 && !is_common(&word)
     }
 }
 
-/// A text with its letters and digits unified: `a9:a9` for `A1:D10`.
+/// The form of a text, with each run of letters as `a` and of digits as `9`: `a9:a9` for `A1:D10`.
 fn unify_form(text: &str) -> String {
     let mut form = String::new();
     for letter in text.trim_end_matches('.').chars() {

@@ -13,7 +13,7 @@ use kitbag_domain::{ExposedName, ServerName, WriteClass};
 use serde_json::{Map, Value};
 
 use crate::pattern::{self, IntentPattern};
-use crate::words::SpokenRequest;
+use crate::words::FoldedRequest;
 
 /// A tool as its server offers it.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +65,7 @@ struct SimpleTool {
 }
 
 /// With more required parameters, a request in words is a guess.
-const MOST_REQUIRED: usize = 3;
+const MAX_REQUIRED: usize = 3;
 
 impl AutomaticIntents {
     pub fn new<'a>(offered: impl IntoIterator<Item = OfferedTool<'a>>) -> Self {
@@ -102,10 +102,10 @@ impl AutomaticIntents {
         given: &Map<String, Value>,
         usable: impl Fn(&ExposedName) -> bool,
     ) -> Option<DirectCall> {
-        if words.len() > SpokenRequest::LONGEST {
+        if words.len() > FoldedRequest::MAX_BYTES {
             return None;
         }
-        let request = SpokenRequest::read(words);
+        let request = FoldedRequest::read(words);
         let mut fits = self.fits(&request);
         fits.retain(|fit| usable(&self.tools[fit.tool].exposed));
         let first = fits.first()?;
@@ -125,7 +125,7 @@ impl AutomaticIntents {
         others.any(|it| usable(&self.tools[it.tool].exposed))
     }
 
-    fn fits(&self, request: &SpokenRequest) -> Vec<ToolFit> {
+    fn fits(&self, request: &FoldedRequest) -> Vec<ToolFit> {
         let mut leading = String::new();
         let mut fits = Vec::new();
         for word in &request.words {
@@ -140,7 +140,7 @@ impl AutomaticIntents {
 }
 
 impl ToolIntent {
-    fn fit(&self, request: &SpokenRequest) -> Option<ToolFit> {
+    fn fit(&self, request: &FoldedRequest) -> Option<ToolFit> {
         let fit = self.pattern.fit(request)?;
         Some(ToolFit {
             tool: self.tool,
@@ -168,7 +168,7 @@ impl SimpleTool {
             required,
         };
         let simple = offered.class == WriteClass::Read
-            && tool.required.len() <= MOST_REQUIRED
+            && tool.required.len() <= MAX_REQUIRED
             && tool.required.iter().all(|name| tool.is_scalar(name));
         simple.then_some(tool)
     }

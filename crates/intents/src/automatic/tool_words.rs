@@ -5,7 +5,7 @@ use kitbag_domain::capability::split_name;
 use super::OfferedTool;
 use crate::pattern::IntentPattern;
 use crate::template::is_parameter_name;
-use crate::words::{SpokenRequest, singular};
+use crate::words::{FoldedRequest, singular};
 
 /// Returns the intents of a tool, and for each whether its words name the server.
 pub(super) fn patterns(
@@ -40,7 +40,7 @@ pub(super) fn patterns(
 
 /// Returns the folded words that mean the tool if no other server has a similar one.
 pub(super) fn shortest_words(offered: &OfferedTool<'_>) -> String {
-    SpokenRequest::read(&words_of(offered).join(" ")).folded_text()
+    FoldedRequest::read(&words_of(offered).join(" ")).folded_text()
 }
 
 fn words_of(offered: &OfferedTool<'_>) -> Vec<String> {
@@ -51,8 +51,8 @@ const LISTING: [&str; 2] = ["list", "count"];
 const SEARCHING: [&str; 4] = ["search", "find", "query", "lookup"];
 const READING: [&str; 5] = ["get", "read", "show", "describe", "fetch"];
 
-/// Returns the placeholder for the only required parameter; an empty text if the words have no
-/// place for one; `None` if the verb does not read.
+/// Returns the placeholder for the only required parameter; an empty text if the words take none;
+/// `None` if the verb does not read.
 fn parameter_placeholder(verb: &str, nouns: &[String], required: &[String]) -> Option<String> {
     let only = match required {
         [name] if is_parameter_name(name) => Some(name),

@@ -26,7 +26,7 @@ pub struct LearnedTemplate {
     id: String,
     state: LearnedState,
     template: IntentTemplate,
-    /// The intents in callers' words; the template has a generated one until there are any.
+    /// The intents in callers' words. While there are none, the template has a generated one.
     heard: Vec<String>,
     uses: Vec<LearnedUse>,
     evidence: RunEvidence,
@@ -83,8 +83,8 @@ const SUCCESSES: u32 = 3;
 /// With only one set of parameters, the literals may not be parameters at all.
 const PARAMETER_SETS: usize = 2;
 /// More digests would not prove more.
-const MOST_PARAMETER_SETS: usize = 8;
-const MOST_HEARD: usize = 8;
+const MAX_PARAMETER_SETS: usize = 8;
+const MAX_INTENTS: usize = 8;
 const FAILURES_IN_A_ROW: u32 = 2;
 /// The minimum number of runs for a failure rate; one failure in three is too many.
 const RUNS_FOR_A_RATE: u32 = 6;
@@ -92,10 +92,10 @@ const TOLERATED: u32 = 3;
 
 impl LearnedTemplate {
     /// The most templates and candidates of one tenant. The oldest candidates are dropped.
-    pub const MOST: usize = 200;
+    pub const MAX: usize = 200;
 
     /// Returns the id of the template learned from this code.
-    pub fn id_of(code: &str) -> String {
+    pub fn id_for_code(code: &str) -> String {
         /// In hexadecimal digits; 64 bits distinguish the programs of one tenant.
         const DIGITS: usize = 16;
         canonical::digest_of_text(code)[..DIGITS].to_owned()
@@ -103,8 +103,8 @@ impl LearnedTemplate {
 
     /// Makes a candidate from a program that worked for the first time. Returns nothing if the
     /// program failed or cannot be a template.
-    pub fn begin(run: &ProgramRun<'_>) -> Option<Self> {
-        let id = Self::id_of(run.code);
+    pub fn from_first_run(run: &ProgramRun<'_>) -> Option<Self> {
+        let id = Self::id_for_code(run.code);
         let template = run.succeeded.then(|| run.template(&id))??;
         let candidate = Self {
             id,
@@ -120,11 +120,11 @@ impl LearnedTemplate {
         Some(candidate.after_run(run, false).0)
     }
 
-    /// Takes over a template that a user imports. It waits for approval.
+    /// Makes a candidate of a template that a user imports. It waits for approval.
     pub fn from_import(template: IntentTemplate, at: Timestamp) -> Self {
         let intents = template.intents().iter();
         Self {
-            id: Self::id_of(template.code()),
+            id: Self::id_for_code(template.code()),
             state: LearnedState::Candidate,
             heard: intents.map(ToString::to_string).collect(),
             uses: template
@@ -279,7 +279,7 @@ impl LearnedTemplate {
             .and_then(|words| naming::intent(words, run.literals));
         let mut words = self.heard.clone();
         if let Some(heard) = heard
-            && words.len() < MOST_HEARD
+            && words.len() < MAX_INTENTS
             && !words.contains(&heard)
         {
             words.push(heard);
@@ -311,7 +311,7 @@ impl RunEvidence {
         self.failures_in_a_row = 0;
         let set: Value = run.literals.iter().cloned().collect();
         let digest = canonical::digest(&set);
-        if self.parameter_sets.len() < MOST_PARAMETER_SETS && !self.parameter_sets.contains(&digest)
+        if self.parameter_sets.len() < MAX_PARAMETER_SETS && !self.parameter_sets.contains(&digest)
         {
             self.parameter_sets.push(digest);
         }
@@ -350,10 +350,10 @@ impl LearnedState {
     }
 }
 
-/// Returns the ids that a tenant must drop to stay within [`LearnedTemplate::MOST`]: among the
+/// Returns the ids that a tenant must drop to stay within [`LearnedTemplate::MAX`]: among the
 /// inactive templates, the least recently changed.
 pub fn surplus(learned: &[LearnedTemplate]) -> Vec<&str> {
-    let over = learned.len().saturating_sub(LearnedTemplate::MOST);
+    let over = learned.len().saturating_sub(LearnedTemplate::MAX);
     let mut idle: Vec<_> = learned.iter().filter(|it| !it.is_active()).collect();
     idle.sort_by_key(|it| it.changed_at);
     idle.iter().take(over).map(|it| it.id.as_str()).collect()

@@ -6,8 +6,8 @@ use super::LearnedUse;
 use crate::pattern::IntentPattern;
 use crate::template::TemplateName;
 
-/// Returns a request in words with placeholders for the literals in it, or nothing if it names
-/// something that is not a literal: unchanged, it would only answer for one thing.
+/// Returns a request in words with placeholders for its literals; `None` if it names something that
+/// is not a literal, because it would then only match that one thing.
 pub(super) fn intent(words: &str, literals: &[(String, Value)]) -> Option<String> {
     let mut sorted: Vec<_> = literals.iter().collect();
     // A long value may contain a short one.

@@ -9,8 +9,8 @@ use super::{LearnedUse, naming};
 use crate::template::IntentTemplate;
 use crate::template::text::TemplateText;
 
-/// A program that ran, with its literals extracted. Values stay in the run; only types and digests
-/// of them are stored.
+/// A program that ran, with its literals extracted. Their values are not stored, only types and
+/// digests.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramRun<'a> {
     /// The request in words that led to the program, if any.
@@ -32,7 +32,7 @@ impl ProgramRun<'_> {
         let tools: Vec<String> = self.uses.iter().map(LearnedUse::to_string).collect();
         let text = TemplateText {
             description: format!("Learned from programs that use {}.", tools.join(", ")),
-            // Until callers use words for it, its name must do.
+            // Until callers request it in words, its name is the only intent.
             intents: vec![name.replace('_', " ")],
             name,
             uses: tools,

@@ -44,7 +44,7 @@ fn story(letters: &str, words: Option<&str>, read_only: bool, promotes: bool) ->
         };
         let change;
         (learned, change) = match (learned, letter) {
-            (None, _) => (LearnedTemplate::begin(&run), None),
+            (None, _) => (LearnedTemplate::from_first_run(&run), None),
             (Some(it), 'c') => {
                 definition += 1;
                 let (it, change) = it.after_change(&learned_use(&definition.to_string()));
@@ -122,7 +122,7 @@ fn a_template_takes_types_and_intents_but_no_values_from_runs() {
         succeeded: true,
         at: Timestamp(1),
     };
-    let learned = LearnedTemplate::begin(&run).unwrap();
+    let learned = LearnedTemplate::from_first_run(&run).unwrap();
     let other = ProgramRun {
         words: Some("log"),
         literals: &number,
@@ -151,9 +151,9 @@ fn a_template_takes_types_and_intents_but_no_values_from_runs() {
 }
 
 #[test]
-fn the_oldest_that_answer_nothing_give_way() {
+fn the_oldest_inactive_templates_are_dropped_first() {
     let uses = [learned_use("1")];
-    let many: Vec<LearnedTemplate> = (0..LearnedTemplate::MOST + 2)
+    let many: Vec<LearnedTemplate> = (0..LearnedTemplate::MAX + 2)
         .map(|number| {
             let code = format!("return {number};");
             let run = ProgramRun {
@@ -165,7 +165,7 @@ fn the_oldest_that_answer_nothing_give_way() {
                 succeeded: true,
                 at: Timestamp(number as i64),
             };
-            let learned = LearnedTemplate::begin(&run).unwrap();
+            let learned = LearnedTemplate::from_first_run(&run).unwrap();
             if number == 0 {
                 learned.approve(Timestamp(0)).0
             } else {

@@ -130,7 +130,7 @@ fn a_request_finds_the_one_template_that_is_meant() {
 }
 
 #[test]
-fn what_a_caller_cannot_use_does_not_stand_in_the_way() {
+fn templates_that_a_caller_cannot_use_are_ignored() {
     let set = set();
     let found = set.find("show errors in web", &Map::new(), is_not_other);
     assert_eq!(
@@ -184,12 +184,12 @@ fn an_own_template_replaces_a_built_in_one_and_learned_ones_come_last() {
         file(TemplateOrigin::Own, "a", "[\"do that\"]", "3"),
         file(TemplateOrigin::Own, "b", "[\"{\"]", "3"),
     ]);
-    let told_of: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = complaints.iter().map(ToString::to_string).collect();
     assert!(
-        told_of[0].contains("template `a` already exists"),
-        "{told_of:?}"
+        messages[0].contains("template `a` already exists"),
+        "{messages:?}"
     );
-    assert!(told_of[1].starts_with("b.toml:3:12: "), "{told_of:?}");
+    assert!(messages[1].starts_with("b.toml:3:12: "), "{messages:?}");
     let entry = &set.entries()[0];
     assert_eq!(
         (entry.template.code(), entry.origin),

@@ -6,7 +6,7 @@ use kitbag_domain::Remedy;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::text::{LONGEST_CODE, SpottedProblem, TemplateText};
+use super::text::{MAX_CODE, SpottedProblem, TemplateText};
 use super::{IntentTemplate, TemplateProblem};
 use crate::set::TemplateOrigin;
 
@@ -31,7 +31,7 @@ pub struct TemplateFileError {
 
 impl IntentTemplate {
     /// In bytes: the program, and as much again for everything else.
-    pub const LARGEST_FILE: usize = 2 * LONGEST_CODE;
+    pub const MAX_FILE_BYTES: usize = 2 * MAX_CODE;
 
     /// Parses a template from the text of a file. The path is only for messages.
     pub fn from_toml(path: &Path, text: &str) -> Result<Self, TemplateFileError> {
@@ -59,7 +59,7 @@ impl Remedy for TemplateFileError {
 }
 
 fn read(text: &str) -> Result<IntentTemplate, (usize, TemplateProblem)> {
-    let most = IntentTemplate::LARGEST_FILE;
+    let most = IntentTemplate::MAX_FILE_BYTES;
     if text.len() > most {
         return Err((0, TemplateProblem::FileTooLarge { most }));
     }
@@ -103,7 +103,7 @@ fn offset_in(value: &Spanned<DeValue<'_>>, spot: &[String]) -> usize {
 }
 
 /// Returns the distance from the opening quotes of a literal text to an offset in the text. In
-/// other kinds of text, escapes shift everything, so the opening quotes must do.
+/// other kinds of text, escapes shift everything, so it is 0.
 fn offset_in_literal(value: &str, offset: usize) -> usize {
     match value.strip_prefix("'''") {
         Some(text) if offset > 0 => 3 + first_newline(text) + offset,

@@ -57,7 +57,7 @@ pub struct ToolUse {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not a valid template name")]
-pub struct NoTemplateName {
+pub struct InvalidTemplateName {
     pub found: String,
 }
 
@@ -130,16 +130,16 @@ impl TemplateName {
 }
 
 impl FromStr for TemplateName {
-    type Err = NoTemplateName;
+    type Err = InvalidTemplateName;
 
-    fn from_str(text: &str) -> Result<Self, NoTemplateName> {
+    fn from_str(text: &str) -> Result<Self, InvalidTemplateName> {
         let begins = text.starts_with(|c: char| c.is_ascii_lowercase());
         let mut bytes = text.bytes();
         let allowed = bytes.all(|c| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'_'));
         if begins && allowed && text.len() <= Self::MAX {
             Ok(Self(text.to_owned()))
         } else {
-            Err(NoTemplateName {
+            Err(InvalidTemplateName {
                 found: text.to_owned(),
             })
         }
@@ -147,9 +147,9 @@ impl FromStr for TemplateName {
 }
 
 impl TryFrom<String> for TemplateName {
-    type Error = NoTemplateName;
+    type Error = InvalidTemplateName;
 
-    fn try_from(text: String) -> Result<Self, NoTemplateName> {
+    fn try_from(text: String) -> Result<Self, InvalidTemplateName> {
         text.parse()
     }
 }

@@ -44,7 +44,7 @@ pub fn is_parameter_name(text: &str) -> bool {
 
 impl TemplateParameters {
     /// More parameters than this make a form rather than a request.
-    pub const MOST: usize = 32;
+    pub const MAX: usize = 32;
 
     /// Checks one parameter and adds it.
     pub(super) fn add(&mut self, name: &str, schema: &Value) -> Result<(), ParameterMistake> {

@@ -1,6 +1,6 @@
-//! Finds positions in a program that expect text to be pasted in: `${project}` or `{project}` in a
-//! plain string, `{{project}}` anywhere. Values reach a program as data, in `params`; pasting text
-//! into code would let a caller write code.
+//! Finds positions in a program where its author expects a value to be pasted in: `${project}` or
+//! `{project}` in a plain string, `{{project}}` anywhere. A program gets its values as data, in
+//! `params`: pasting text into code would let a caller write code.
 //!
 //! The program is not parsed here, only divided into strings, comments and the rest.
 

@@ -2,7 +2,7 @@
 
 use kitbag_domain::Remedy;
 
-use super::{NoTemplateName, ParameterMistake, ToolUseError};
+use super::{InvalidTemplateName, ParameterMistake, ToolUseError};
 use crate::pattern::PatternMistake;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum TemplateProblem {
     #[error("the file has more than {most} bytes")]
     FileTooLarge { most: usize },
     #[error(transparent)]
-    Name(#[from] NoTemplateName),
+    Name(#[from] InvalidTemplateName),
     #[error("`{key}` is empty")]
     Empty { key: &'static str },
     #[error("`{key}` is longer than {most} bytes")]

@@ -41,13 +41,13 @@ fn reads() -> bool {
     true
 }
 
-/// A day. Callers do not want anything older.
-const LONGEST_CACHE: u64 = 86_400;
-const LONGEST_DESCRIPTION: usize = 1_000;
+/// A day. An older result would seldom be useful.
+const MAX_CACHE: u64 = 86_400;
+const MAX_DESCRIPTION: usize = 1_000;
 /// A larger program should be a tool; the sandbox accepts no larger one.
-pub(super) const LONGEST_CODE: usize = 32 * 1024;
-const MOST_INTENTS: usize = 32;
-const MOST_USES: usize = 32;
+pub(super) const MAX_CODE: usize = 32 * 1024;
+const MAX_INTENTS: usize = 32;
+const MAX_USES: usize = 32;
 
 impl TemplateText {
     pub(super) fn check(self) -> Result<IntentTemplate, SpottedProblem> {
@@ -71,12 +71,12 @@ impl TemplateText {
     }
 
     fn check_sizes(&self) -> Result<(), SpottedProblem> {
-        length("description", &self.description, LONGEST_DESCRIPTION)?;
-        length("code", &self.code, LONGEST_CODE)?;
-        number("intents", self.intents.len(), MOST_INTENTS)?;
-        number("uses", self.uses.len(), MOST_USES)?;
+        length("description", &self.description, MAX_DESCRIPTION)?;
+        length("code", &self.code, MAX_CODE)?;
+        number("intents", self.intents.len(), MAX_INTENTS)?;
+        number("uses", self.uses.len(), MAX_USES)?;
         let parameters = self.parameters.len();
-        number("parameters", parameters, TemplateParameters::MOST)?;
+        number("parameters", parameters, TemplateParameters::MAX)?;
         if self.intents.is_empty() {
             return Err(at(&["intents"])(TemplateProblem::Empty { key: "intents" }));
         }
@@ -86,9 +86,7 @@ impl TemplateText {
     fn check_cache(&self) -> Result<(), SpottedProblem> {
         let problem = match self.cache_seconds {
             Some(_) if !self.read_only => TemplateProblem::CacheOfWrites,
-            Some(LONGEST_CACHE..) => TemplateProblem::CacheTooLong {
-                most: LONGEST_CACHE,
-            },
+            Some(MAX_CACHE..) => TemplateProblem::CacheTooLong { most: MAX_CACHE },
             _ => return Ok(()),
         };
         Err(at(&["cache_seconds"])(problem))
@@ -147,8 +145,8 @@ fn read_intent(
         intent: intent.to_owned(),
         mistake,
     })?;
-    for blank in pattern.blanks() {
-        let (intent, name) = (intent.to_owned(), blank.name.clone());
+    for placeholder in pattern.placeholders() {
+        let (intent, name) = (intent.to_owned(), placeholder.name.clone());
         let Some(schema) = parameters.schema_of(&name) else {
             return Err(TemplateProblem::UnknownParameter { intent, name });
         };

@@ -24,7 +24,7 @@ async fn servers_are_found_best_first_in_a_table_that_fits() {
         "To add one: kitbag servers add NAME"
     );
     assert_eq!(
-        home.shelf.searches(),
+        home.test_registry.searches(),
         ["weather forecasts", "weather", "forecasts"]
     );
 
@@ -84,7 +84,7 @@ async fn a_search_without_results_or_without_a_registry_says_what_to_do() {
     fs::create_dir_all(home.path(".config/kitbag")).unwrap();
     fs::write(
         home.path(".config/kitbag/kitbag.toml"),
-        format!("[registry]\nurl = '{}/'\n", home.shelf.url),
+        format!("[registry]\nurl = '{}/'\n", home.test_registry.url),
     )
     .unwrap();
     let mut command = home.command(&["servers", "find", "ledger"]);

@@ -17,19 +17,19 @@ use std::process::{Command, Stdio};
 
 use kitbag_testkit::home::{CommandOutcome, Home};
 use kitbag_testkit::programs::{testbed, write_program};
-use kitbag_testkit::shelf::Shelf;
+use kitbag_testkit::test_registry::TestRegistry;
 
 /// A home with a registry, whose PATH only has programs that a test adds.
 struct RegistryHome {
     home: Home,
-    shelf: Shelf,
+    test_registry: TestRegistry,
 }
 
 impl RegistryHome {
     async fn new() -> Self {
         let home = Self {
             home: Home::new(),
-            shelf: Shelf::open().await,
+            test_registry: TestRegistry::open().await,
         };
         fs::create_dir(home.path("bin")).unwrap();
         home
@@ -54,7 +54,7 @@ impl RegistryHome {
         command
             .env_remove("COLUMNS")
             .env("PATH", self.path("bin"))
-            .env("KITBAG_REGISTRY_URL", &self.shelf.url);
+            .env("KITBAG_REGISTRY_URL", &self.test_registry.url);
         command
     }
 
@@ -62,8 +62,8 @@ impl RegistryHome {
         let output = self.command(words).stdin(Stdio::null()).output();
         let told = CommandOutcome::from_output(&output.unwrap());
         CommandOutcome {
-            stdout: told.stdout.replace(&self.shelf.url, "HERE"),
-            stderr: told.stderr.replace(&self.shelf.url, "HERE"),
+            stdout: told.stdout.replace(&self.test_registry.url, "HERE"),
+            stderr: told.stderr.replace(&self.test_registry.url, "HERE"),
             ..told
         }
     }

@@ -323,7 +323,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &Value, expected: &Value, remark: Option<&str>) {
-        let plain = plain(schema);
+        let plain = to_plain(schema);
         assert_eq!((&plain.schema, plain.remark.as_deref()), (expected, remark));
     }
 
@@ -384,10 +384,10 @@ mod tests {
             None,
         );
         let circle = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } });
-        assert_eq!(plain(&circle).schema["type"], "object");
+        assert_eq!(to_plain(&circle).schema["type"], "object");
         let itself =
             json!({ "anyOf": vec![json!({ "$ref": "#" }); 50], "properties": { "a": {} } });
-        assert_eq!(plain(&itself).schema["properties"], json!({ "a": {} }));
+        assert_eq!(to_plain(&itself).schema["properties"], json!({ "a": {} }));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use kitbag_domain::Remedy as _;
 use kitbag_registry::{EntryStatus, Registry, RegistryEntry};
 
-use kitbag_testkit::shelf::Shelf;
+use kitbag_testkit::test_registry::TestRegistry;
 
-fn at(shelf: &Shelf) -> Registry {
-    Registry::new(shelf.url.parse().unwrap())
+fn at(test_registry: &TestRegistry) -> Registry {
+    Registry::new(test_registry.url.parse().unwrap())
 }
 
 fn names(entries: &[RegistryEntry]) -> Vec<String> {
@@ -16,8 +16,8 @@ fn names(entries: &[RegistryEntry]) -> Vec<String> {
 
 #[tokio::test]
 async fn a_search_reads_all_pages_and_skips_unreadable_entries() {
-    let shelf = Shelf::open().await;
-    let found = at(&shelf).find_servers("weather").await.unwrap();
+    let test_registry = TestRegistry::open().await;
+    let found = at(&test_registry).find_servers("weather").await.unwrap();
     assert_eq!(
         names(&found),
         [
@@ -26,31 +26,36 @@ async fn a_search_reads_all_pages_and_skips_unreadable_entries() {
         ]
     );
     assert_eq!(found[1].status, EntryStatus::Deprecated);
-    assert_eq!(shelf.searches(), ["weather"]);
+    assert_eq!(test_registry.searches(), ["weather"]);
 }
 
 #[tokio::test]
 async fn words_are_searched_one_by_one_when_no_name_has_them_all() {
-    let shelf = Shelf::open().await;
-    let found = at(&shelf)
+    let test_registry = TestRegistry::open().await;
+    let found = at(&test_registry)
         .find_servers(" Forecasts: weather ")
         .await
         .unwrap();
     assert_eq!(names(&found)[0], "io.github.acme/weather 1.1.0");
     assert_eq!(
-        shelf.searches(),
+        test_registry.searches(),
         ["Forecasts: weather", "forecasts", "weather"]
     );
     assert_eq!(
-        names(&at(&shelf).find_servers("nothing like it").await.unwrap()),
+        names(
+            &at(&test_registry)
+                .find_servers("nothing like it")
+                .await
+                .unwrap()
+        ),
         [""; 0]
     );
 }
 
 #[tokio::test]
 async fn an_entry_is_fetched_by_name_and_version() {
-    let shelf = Shelf::open().await;
-    let registry = at(&shelf);
+    let test_registry = TestRegistry::open().await;
+    let registry = at(&test_registry);
     let name = "io.github.acme/weather".parse().unwrap();
     let version = async |version| {
         registry
@@ -85,8 +90,8 @@ async fn an_entry_is_fetched_by_name_and_version() {
 
 #[tokio::test]
 async fn every_error_comes_with_a_remedy() {
-    let shelf = Shelf::open().await;
-    let registry = at(&shelf);
+    let test_registry = TestRegistry::open().await;
+    let registry = at(&test_registry);
     let place = registry.display_url();
     let reported = |error: kitbag_registry::RegistryError| {
         format!("{error} => {}", error.remedy().unwrap())

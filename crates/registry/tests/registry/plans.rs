@@ -6,11 +6,11 @@ use kitbag_registry::{
     offered_kinds,
 };
 
-use kitbag_testkit::shelf::Shelf;
+use kitbag_testkit::test_registry::TestRegistry;
 
 async fn server(name: &str) -> RegistryServer {
-    let shelf = Shelf::open().await;
-    let registry = Registry::new(shelf.url.parse().unwrap());
+    let test_registry = TestRegistry::open().await;
+    let registry = Registry::new(test_registry.url.parse().unwrap());
     registry
         .fetch_entry(&name.parse().unwrap(), None)
         .await

@@ -57,7 +57,7 @@ impl CallLinker {
         arguments: CallArguments,
     ) -> Vec<LessonDraft> {
         self.make_room(&event.client);
-        let heard = self.requests_for_credential(event);
+        let credential_requests = self.requests_for_credential(event);
         let client = self
             .by_client
             .entry(event.client.clone())
@@ -83,7 +83,7 @@ impl CallLinker {
                         arguments,
                         at: event.at,
                     };
-                    return client.link_call(event.run.as_ref(), &heard, call);
+                    return client.link_call(event.run.as_ref(), &credential_requests, call);
                 }
             }
         }
@@ -98,8 +98,8 @@ impl CallLinker {
             return Vec::new();
         }
         let credential = ClientKey::for_credential(&event.client.caller);
-        let heard = self.by_client.get(&credential);
-        heard.map_or_else(Vec::new, |it| it.requests().cloned().collect())
+        let credential_requests = self.by_client.get(&credential);
+        credential_requests.map_or_else(Vec::new, |it| it.requests().cloned().collect())
     }
 
     fn make_room(&mut self, client: &ClientKey) {

@@ -6,7 +6,7 @@
 //! # Layout
 //! - [`event`]: client actions; [`call_linker`]: turns linked calls into lessons
 //! - `lesson`, `association`: a lesson, and the merged lessons of similar contexts
-//! - `vote_tally`, `votes`: what similar contexts say about a query
+//! - `vote_tally`, `votes`: the evidence of similar contexts for each tool
 //! - [`favourites`]: the tools that a credential uses most
 
 mod association;

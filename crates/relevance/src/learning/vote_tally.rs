@@ -16,23 +16,24 @@ use super::votes::{Neighbour, Vote};
 /// changes by a single rank.
 const RELATED: f32 = 0.55;
 /// The similarity of unrelated requests: the median over requests for different tools. A context's
-/// weight grows with the third power of the similarity above it. Contexts between `UNLIKE` and
+/// weight grows with the third power of the similarity above it. Contexts between `UNRELATED` and
 /// `RELATED` still enlarge the neighbourhood, which reduces every share.
-const UNLIKE: f32 = 0.26;
+const UNRELATED: f32 = 0.26;
 /// The neighbourhood's weight for "none of them", so that a single distant neighbour is not a
 /// majority.
 pub(super) const UNDECIDED: f32 = 0.2;
 /// The bonus of a tool that the whole neighbourhood used. The first two tools of a query are often
 /// this far apart, so agreement can swap them, and a small share cannot.
-const MOST_GAINED: f32 = 0.03;
-/// Contexts up to here are only similar; from `NEARLY_SAME` on, they express the same wish.
-const MERELY_ALIKE: f32 = 0.52;
-const NEARLY_SAME: f32 = 0.75;
+const MAX_BONUS: f32 = 0.03;
+/// Up to this similarity, contexts are only related; from `NEARLY_IDENTICAL` on, they are the same
+/// request.
+const MERELY_SIMILAR: f32 = 0.52;
+const NEARLY_IDENTICAL: f32 = 0.75;
 /// The loss of a tool that only failed in similar contexts: several ranks among similar tools.
-const MOST_LOST: f32 = 0.04;
+const MAX_PENALTY: f32 = 0.04;
 /// The maximum weight of one context's uses: twice a single use after a search. The five-hundredth
 /// use adds almost nothing.
-const MOST_OF_A_CONTEXT: f32 = 3.0;
+const MAX_CONTEXT_WEIGHT: f32 = 3.0;
 /// A tool counts as bypassed after this many sessions; one session may have its own reasons.
 const BYPASSING_SESSIONS: usize = 3;
 /// Enough neighbours for an explanation.
@@ -116,8 +117,8 @@ impl<'a> VoteTally<'a> {
     }
 
     fn nearness(&self) -> f32 {
-        let beyond = self.nearest - MERELY_ALIKE;
-        (beyond / (NEARLY_SAME - MERELY_ALIKE)).clamp(0.0, 1.0)
+        let beyond = self.nearest - MERELY_SIMILAR;
+        (beyond / (NEARLY_IDENTICAL - MERELY_SIMILAR)).clamp(0.0, 1.0)
     }
 
     /// `neighbourhood` is the support of all tools plus the undecided part.
@@ -129,7 +130,7 @@ impl<'a> VoteTally<'a> {
             share,
             nearness: self.nearness(),
             sessions: self.using.len(),
-            bonus: MOST_GAINED * share - MOST_LOST * against / (against + UNDECIDED),
+            bonus: MAX_BONUS * share - MAX_PENALTY * against / (against + UNDECIDED),
             shared: 0.0,
             neighbours: self.into_neighbours(now),
         }
@@ -164,16 +165,16 @@ impl LessonRecord {
 
 /// The weight of a context by its similarity; 1 for an identical one.
 fn kernel(similarity: f32) -> f32 {
-    let near = (similarity - UNLIKE) / (1.0 - UNLIKE);
+    let near = (similarity - UNRELATED) / (1.0 - UNRELATED);
     near.clamp(0.0, 1.0).powi(3)
 }
 
 /// Limits the weight of a context. A single use after a search keeps its weight.
 fn bound_weight(sum: f32) -> f32 {
-    MOST_OF_A_CONTEXT * sum / (sum.abs() + MOST_OF_A_CONTEXT / 2.0)
+    MAX_CONTEXT_WEIGHT * sum / (sum.abs() + MAX_CONTEXT_WEIGHT / 2.0)
 }
 
 /// True if a context this similar belongs to the neighbourhood.
 pub(super) fn is_neighbour(similarity: f32) -> bool {
-    similarity > UNLIKE
+    similarity > UNRELATED
 }

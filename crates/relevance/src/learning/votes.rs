@@ -14,7 +14,7 @@ const SHARED_WEIGHT: f32 = 0.5;
 /// With five tools, a model usually finds the right one among them.
 const MIN_SHOWN_TOOLS: usize = 5;
 
-/// What past use says for and against each tool, for one query.
+/// The evidence from past use for and against each tool, for one query.
 #[derive(Debug, Clone, Default)]
 pub struct Votes {
     by_tool: BTreeMap<Arc<str>, Vote>,
@@ -77,8 +77,8 @@ impl Votes {
         self.known.contains(tool)
     }
 
-    /// Adds the votes of all tenants to a tenant's own. They count less the more the tenant's own
-    /// use says.
+    /// Adds the votes of all tenants to a tenant's own. They count less the more confident the
+    /// tenant's own votes are.
     #[must_use]
     pub fn combine(own: Self, shared: Self) -> Self {
         let part = SHARED_WEIGHT * (1.0 - own.confidence);

@@ -1,5 +1,5 @@
-//! Reserves top slots for tools that a query needs besides its best match: the best tool for each
-//! step, and the best of each named server.
+//! Reserves top slots for tools that a query needs in addition to its best match: the best tool for
+//! each step, and the best of each named server.
 
 use super::{Ranking, STEP_APART, TOP_SLOTS};
 use crate::query_matcher::QueryMatcher;

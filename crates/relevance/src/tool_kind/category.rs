@@ -91,14 +91,14 @@ impl ToolCategory {
 
 fn category_from_name(name: &str) -> Option<ToolCategory> {
     let words: Vec<String> = split_words(name).collect();
-    let weights = [
+    let certainties = [
         VerbCertainty::Common,
         VerbCertainty::Verb,
         VerbCertainty::Ambiguous,
     ];
-    let (at, category) = weights
+    let (at, category) = certainties
         .iter()
-        .find_map(|weight| find_verb(&words, *weight))?;
+        .find_map(|certainty| find_verb(&words, *certainty))?;
     Some(match category {
         ToolCategory::Read if is_plural_object(&words[at + 1..]) => ToolCategory::Query,
         ToolCategory::Run if names_query(&words[at + 1..]) => ToolCategory::Query,
@@ -107,19 +107,19 @@ fn category_from_name(name: &str) -> Option<ToolCategory> {
 }
 
 /// Returns the verb of a name. It is usually first or last; one in the middle may belong to a noun.
-fn find_verb(words: &[String], weight: VerbCertainty) -> Option<(usize, ToolCategory)> {
+fn find_verb(words: &[String], certainty: VerbCertainty) -> Option<(usize, ToolCategory)> {
     let last = words.len().checked_sub(1)?;
-    let mut places = [0, last].into_iter().chain(1..last);
-    places.find_map(|at| Some((at, category_of(&words[at], weight)?)))
+    let mut positions = [0, last].into_iter().chain(1..last);
+    positions.find_map(|at| Some((at, category_of(&words[at], certainty)?)))
 }
 
 /// True for the words after `get` in `get_open_issues_of_repository`.
 fn is_plural_object(words: &[String]) -> bool {
-    const BEHIND: [&str; 11] = [
+    const PREPOSITIONS: [&str; 11] = [
         "by", "for", "from", "in", "of", "on", "to", "using", "with", "at", "and",
     ];
     // Words that look plural but mean one thing.
-    const ONE: [&str; 15] = [
+    const SINGULAR: [&str; 15] = [
         "details",
         "stats",
         "statistics",
@@ -137,11 +137,13 @@ fn is_plural_object(words: &[String]) -> bool {
         "guidelines",
     ];
     let mut things = words.iter().map(String::as_str);
-    let things = things.by_ref().take_while(|word| !BEHIND.contains(word));
+    let things = things
+        .by_ref()
+        .take_while(|word| !PREPOSITIONS.contains(word));
     let is_all = words.first().is_some_and(|word| word == "all");
     let last = things.last().unwrap_or_default();
     let is_plural = last.ends_with('s') && !last.ends_with("ss") && !last.ends_with("us");
-    is_all || (is_plural && !ONE.contains(&last))
+    is_all || (is_plural && !SINGULAR.contains(&last))
 }
 
 fn names_query(words: &[String]) -> bool {

@@ -21,7 +21,7 @@ pub enum ToolComplexity {
 const SIMPLE: usize = 2;
 /// The maximum difficulty of a medium tool.
 const MEDIUM: usize = 6;
-/// With more arguments than this, a model has to search for the right one.
+/// With more arguments than this, a model has trouble finding the right one.
 const MANY: usize = 15;
 const MAX_LEVELS: usize = 6;
 /// Bounds the walk; references may be cyclic.

@@ -14,8 +14,8 @@ pub(super) enum VerbCertainty {
 }
 
 /// Returns the category of a word in its base form.
-pub(super) fn category_of(word: &str, weight: VerbCertainty) -> Option<ToolCategory> {
-    let table = match weight {
+pub(super) fn category_of(word: &str, certainty: VerbCertainty) -> Option<ToolCategory> {
+    let table = match certainty {
         VerbCertainty::Common => COMMON.as_slice(),
         VerbCertainty::Verb => VERBS.as_slice(),
         VerbCertainty::Ambiguous => AMBIGUOUS.as_slice(),
@@ -26,7 +26,7 @@ pub(super) fn category_of(word: &str, weight: VerbCertainty) -> Option<ToolCateg
 }
 
 /// Returns the category of a verb in any form: `lists`, `queries`, `creating`.
-pub(super) fn category_of_form(word: &str, weight: VerbCertainty) -> Option<ToolCategory> {
+pub(super) fn category_of_form(word: &str, certainty: VerbCertainty) -> Option<ToolCategory> {
     let bases = [
         Some(word.to_owned()),
         word.strip_suffix('s').map(str::to_owned),
@@ -36,7 +36,9 @@ pub(super) fn category_of_form(word: &str, weight: VerbCertainty) -> Option<Tool
         word.strip_suffix("ing").map(|stem| format!("{stem}e")),
     ];
     let bases = bases.into_iter().flatten();
-    bases.filter_map(|base| category_of(&base, weight)).next()
+    bases
+        .filter_map(|base| category_of(&base, certainty))
+        .next()
 }
 
 const COMMON: [(ToolCategory, &str); 6] = [

@@ -7,7 +7,7 @@ use rquickjs::{Ctx, Result, Value};
 use super::json;
 use super::text::text;
 use crate::outcome::{ConsoleLevel, ConsoleLine};
-use crate::protocol::{FromWorker, MOST_TEXT};
+use crate::protocol::{FromWorker, MAX_TEXT};
 use crate::worker::GatewayPipe;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Console {
 impl Console {
     pub(crate) fn new(most: usize, pipe: GatewayPipe) -> Self {
         Self {
-            left: Cell::new(Some(most.min(MOST_TEXT))),
+            left: Cell::new(Some(most.min(MAX_TEXT))),
             pipe,
         }
     }

@@ -9,8 +9,8 @@ use rquickjs::{Array, Ctx, Function, Object, Result, Value};
 use serde_json::value::RawValue;
 
 use super::console::Console;
-use super::hints::{self, Circumstances};
-use super::json::{self, NoJson};
+use super::hints::{self, FailureContext};
+use super::json::{self, JsonError};
 use super::meter::{CpuMeter, MemoryMeter};
 use super::program_text::ProgramText;
 use super::request::{self, Unanswered};
@@ -18,7 +18,7 @@ use super::timers::Timers;
 use super::{Ended, failure};
 use crate::host::HostAnswer;
 use crate::outcome::{ConsoleLevel, RunFailure};
-use crate::protocol::{MOST_TEXT, RunJob};
+use crate::protocol::{MAX_TEXT, RunJob};
 use crate::worker::GatewayPipe;
 
 #[derive(Debug)]
@@ -31,8 +31,8 @@ pub(crate) struct ProgramEnvironment<'a, 'js> {
     memory: MemoryMeter,
 }
 
-/// The part of the environment that the program's functions reference. It does not contain the
-/// context, which references those functions itself: neither would ever be freed.
+/// The part of the environment that the program's functions reference. It must not contain the
+/// context: the context references those functions, and the cycle would never be freed.
 #[derive(Debug)]
 pub(crate) struct ProgramState<'js> {
     pub pipe: GatewayPipe,
@@ -94,7 +94,8 @@ impl<'a, 'js> ProgramEnvironment<'a, 'js> {
         self.meter.is_over().then(|| self.too_busy())
     }
 
-    pub(crate) fn fire(&self) -> Option<RunFailure> {
+    /// Runs the first function that is due; fails if it throws.
+    pub(crate) fn fire_timer(&self) -> Option<RunFailure> {
         let function = self.state.timers.take_due()?;
         let fired = function.call::<_, ()>(());
         fired.err().map(|_| self.failure(&self.ctx.catch()))
@@ -120,12 +121,12 @@ impl<'a, 'js> ProgramEnvironment<'a, 'js> {
     }
 
     pub(crate) fn finish_value(&self, value: &Value<'js>) -> Ended {
-        let most = self.job.output.min(MOST_TEXT);
+        let most = self.job.output.min(MAX_TEXT);
         match json::exact(&self.ctx, value, "the value", most) {
             Ok(text) => self.warn_about_promises(text),
-            Err(NoJson::Unfit { reason }) => Err(RunFailure::NotJson { reason }),
-            Err(NoJson::TooLong) => Err(RunFailure::TooMuchOutput { most }),
-            Err(NoJson::Thrown) => Err(self.failure(&self.ctx.catch())),
+            Err(JsonError::Unfit { reason }) => Err(RunFailure::NotJson { reason }),
+            Err(JsonError::TooLong) => Err(RunFailure::TooMuchOutput { most }),
+            Err(JsonError::Thrown) => Err(self.failure(&self.ctx.catch())),
         }
     }
 
@@ -155,12 +156,12 @@ impl<'a, 'js> ProgramEnvironment<'a, 'js> {
 
     fn describe_thrown(&self, thrown: &Value<'js>) -> RunFailure {
         let answers = self.state.answers.borrow();
-        let circumstances = Circumstances {
+        let context = FailureContext {
             calls_are_open: self.awaits_answers(),
             answers: Some(&answers),
-            ..Circumstances::default()
+            ..FailureContext::default()
         };
-        failure::describe_exception(&self.ctx, thrown, self.text, circumstances)
+        failure::describe_exception(&self.ctx, thrown, self.text, context)
     }
 
     fn too_busy(&self) -> RunFailure {

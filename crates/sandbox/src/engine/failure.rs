@@ -2,7 +2,7 @@
 
 use rquickjs::{Ctx, Object, Value};
 
-use super::hints::Circumstances;
+use super::hints::FailureContext;
 use super::json;
 use super::meter::MemoryMeter;
 use super::program_text::ProgramText;
@@ -13,7 +13,7 @@ pub(crate) fn describe_exception<'js>(
     ctx: &Ctx<'js>,
     thrown: &Value<'js>,
     program: &ProgramText<'_>,
-    circumstances: Circumstances<'_>,
+    context: FailureContext<'_>,
 ) -> RunFailure {
     let stack = thrown
         .as_object()
@@ -21,13 +21,13 @@ pub(crate) fn describe_exception<'js>(
     let position = stack.and_then(|stack| program.position(&stack));
     let path = position.and_then(|position| program.path_at(position));
     let message = name_value(message(ctx, thrown), path);
-    let circumstances = Circumstances {
+    let context = FailureContext {
         message: &message,
         path,
         source: program.source,
-        ..circumstances
+        ..context
     };
-    let hint = circumstances.hint();
+    let hint = context.hint();
     RunFailure::Thrown {
         message,
         line: position.map(|position| position.line),
@@ -72,12 +72,11 @@ fn name_value(message: String, path: Option<&str>) -> String {
 fn message<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
     let message = match thrown.as_object() {
         // Also objects like errors, such as a proxy of one.
-        Some(object) => {
-            error_message(ctx, object).or_else(|| json::format_lenient(ctx, thrown, LONGEST).ok())
-        }
+        Some(object) => error_message(ctx, object)
+            .or_else(|| json::format_lenient(ctx, thrown, MAX_MESSAGE).ok()),
         _ if thrown.is_undefined() => Some("the program threw undefined".to_owned()),
         _ if thrown.is_null() => Some("the program threw null".to_owned()),
-        _ => json::format_lenient(ctx, thrown, LONGEST).ok(),
+        _ => json::format_lenient(ctx, thrown, MAX_MESSAGE).ok(),
     };
     message.unwrap_or_else(|| {
         // Formatting it threw again, and that is not the failure.
@@ -87,13 +86,13 @@ fn message<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
 }
 
 /// In bytes of a message: enough for a sentence and the text that a tool adds to it.
-const LONGEST: usize = 4_000;
+const MAX_MESSAGE: usize = 4_000;
 
 fn error_message<'js>(ctx: &Ctx<'js>, error: &Object<'js>) -> Option<String> {
     let name = property(ctx, error, "name")?;
     let message = property(ctx, error, "message")?;
     let whole = format!("{name}: {message}");
-    Some(whole[..whole.floor_char_boundary(LONGEST)].to_owned())
+    Some(whole[..whole.floor_char_boundary(MAX_MESSAGE)].to_owned())
 }
 
 fn property<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str) -> Option<String> {

@@ -10,7 +10,7 @@ use super::request::tool_name;
 
 /// The state of the program when it failed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct FailureContext<'a> {
     /// The engine's message.
     pub message: &'a str,
     /// True if there are calls without an answer.
@@ -23,7 +23,7 @@ pub(crate) struct Circumstances<'a> {
     pub source: &'a str,
 }
 
-impl Circumstances<'_> {
+impl FailureContext<'_> {
     pub(crate) fn hint(&self) -> Option<String> {
         if let Some((_, name)) = self.message.split_once("ReferenceError: ") {
             return undefined_name(name.split(' ').next()?);
@@ -131,10 +131,10 @@ pub(crate) fn kind(answer: &RawValue) -> String {
 fn keys(object: &IndexMap<String, IgnoredAny>) -> String {
     let named: Vec<_> = object
         .keys()
-        .take(MOST_KEYS)
+        .take(MAX_KEYS)
         .map(|key| format!("`{key}`"))
         .collect();
-    let more = if object.len() > MOST_KEYS {
+    let more = if object.len() > MAX_KEYS {
         " and more"
     } else {
         ""
@@ -143,7 +143,7 @@ fn keys(object: &IndexMap<String, IgnoredAny>) -> String {
 }
 
 /// Enough to recognise the intended one.
-const MOST_KEYS: usize = 12;
+const MAX_KEYS: usize = 12;
 
 fn simple_kind(json: &str) -> &'static str {
     match json.trim_start().as_bytes().first() {
@@ -166,7 +166,7 @@ mod tests {
             ((*tool).to_owned(), kind(&answer))
         });
         let answers: HashMap<String, String> = answers.collect();
-        let circumstances = Circumstances {
+        let context = FailureContext {
             message,
             calls_are_open: open,
             answers: Some(&answers),
@@ -175,7 +175,7 @@ mod tests {
                 .and_then(|it| it.split(' ').next()),
             source,
         };
-        let hint = circumstances.hint().unwrap_or_default();
+        let hint = context.hint().unwrap_or_default();
         assert!(hint.contains(expected), "{hint}");
         assert!(!expected.is_empty() || hint.is_empty(), "{hint}");
     }

@@ -6,9 +6,9 @@ use rquickjs::{Ctx, Function, Object, Value};
 
 use super::text::text;
 
-/// The reason why a value cannot be JSON.
+/// The reason why a value could not be written as JSON.
 #[derive(Debug)]
-pub(crate) enum NoJson {
+pub(crate) enum JsonError {
     /// A path into the value, and the reason why JSON cannot represent it.
     Unfit {
         reason: String,
@@ -18,7 +18,7 @@ pub(crate) enum NoJson {
     Thrown,
 }
 
-impl From<rquickjs::Error> for NoJson {
+impl From<rquickjs::Error> for JsonError {
     fn from(_: rquickjs::Error) -> Self {
         Self::Thrown
     }
@@ -30,8 +30,8 @@ pub(crate) fn exact<'js>(
     value: &Value<'js>,
     name: &str,
     most: usize,
-) -> Result<String, NoJson> {
-    let mut writer = JsonWriter::new(ctx, name, most, Manner::Exact);
+) -> Result<String, JsonError> {
+    let mut writer = JsonWriter::new(ctx, name, most, Strictness::Exact);
     writer.value(value.clone())?;
     Ok(writer.text)
 }
@@ -42,15 +42,15 @@ pub(crate) fn format_lenient<'js>(
     value: &Value<'js>,
     most: usize,
 ) -> rquickjs::Result<String> {
-    let mut writer = JsonWriter::new(ctx, "", most, Manner::Lenient);
+    let mut writer = JsonWriter::new(ctx, "", most, Strictness::Lenient);
     match writer.value(value.clone()) {
-        Err(NoJson::Thrown) => Err(rquickjs::Error::Exception),
+        Err(JsonError::Thrown) => Err(rquickjs::Error::Exception),
         _ => Ok(writer.text),
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum Strictness {
     Exact,
     Lenient,
 }
@@ -62,29 +62,29 @@ struct JsonWriter<'a, 'js> {
     /// The path from the root to the current value.
     path: Vec<String>,
     ancestors: Vec<Object<'js>>,
-    manner: Manner,
+    strictness: Strictness,
 }
 
 /// Later parsers of the value give up beyond 128 levels.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// The segments of a path that an error shows.
 const SHOWN_START: usize = 8;
 const SHOWN_END: usize = 2;
 
 impl<'a, 'js> JsonWriter<'a, 'js> {
-    fn new(ctx: &'a Ctx<'js>, name: &str, most: usize, manner: Manner) -> Self {
+    fn new(ctx: &'a Ctx<'js>, name: &str, most: usize, strictness: Strictness) -> Self {
         Self {
             ctx,
             text: String::new(),
             most,
             path: vec![name.to_owned()],
             ancestors: Vec::new(),
-            manner,
+            strictness,
         }
     }
 
-    fn value(&mut self, value: Value<'js>) -> Result<(), NoJson> {
+    fn value(&mut self, value: Value<'js>) -> Result<(), JsonError> {
         let value = self.apply_to_json(value)?;
         match (value.as_string(), value.as_number()) {
             (Some(string), _) => {
@@ -97,7 +97,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         }
     }
 
-    fn write_other(&mut self, value: &Value<'js>) -> Result<(), NoJson> {
+    fn write_other(&mut self, value: &Value<'js>) -> Result<(), JsonError> {
         if let Some(truth) = value.as_bool() {
             return self.push(if truth { "true" } else { "false" });
         }
@@ -110,11 +110,11 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         }
     }
 
-    fn write_object(&mut self, object: &Object<'js>) -> Result<(), NoJson> {
+    fn write_object(&mut self, object: &Object<'js>) -> Result<(), JsonError> {
         if self.ancestors.contains(object) {
             return self.reject("contains itself");
         }
-        if self.ancestors.len() >= DEEPEST {
+        if self.ancestors.len() >= MAX_DEPTH {
             return self.reject("is nested too deeply");
         }
         self.ancestors.push(object.clone());
@@ -126,7 +126,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         written
     }
 
-    fn array(&mut self, array: &Object<'js>) -> Result<(), NoJson> {
+    fn array(&mut self, array: &Object<'js>) -> Result<(), JsonError> {
         self.push("[")?;
         let length: f64 = array.get("length")?;
         for index in 0..length as u32 {
@@ -138,7 +138,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         self.push("]")
     }
 
-    fn object(&mut self, object: &Object<'js>) -> Result<(), NoJson> {
+    fn object(&mut self, object: &Object<'js>) -> Result<(), JsonError> {
         self.push("{")?;
         let mut first = true;
         if object.as_value().is_error() {
@@ -155,7 +155,12 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         self.push("}")
     }
 
-    fn property(&mut self, key: &str, value: Value<'js>, first: &mut bool) -> Result<(), NoJson> {
+    fn property(
+        &mut self,
+        key: &str,
+        value: Value<'js>,
+        first: &mut bool,
+    ) -> Result<(), JsonError> {
         if value.is_undefined() {
             return Ok(());
         }
@@ -167,7 +172,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         self.member(format!(".{key}"), value)
     }
 
-    fn member(&mut self, step: String, value: Value<'js>) -> Result<(), NoJson> {
+    fn member(&mut self, step: String, value: Value<'js>) -> Result<(), JsonError> {
         self.path.push(step);
         self.value(value)?;
         self.path.pop();
@@ -175,7 +180,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
     }
 
     /// An object such as a date defines its own JSON.
-    fn apply_to_json(&self, value: Value<'js>) -> Result<Value<'js>, NoJson> {
+    fn apply_to_json(&self, value: Value<'js>) -> Result<Value<'js>, JsonError> {
         let Some(object) = value.as_object().filter(|it| !it.as_value().is_promise()) else {
             return Ok(value);
         };
@@ -189,7 +194,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         convert.call((This(object.clone()),))
     }
 
-    fn number(&mut self, number: f64) -> Result<(), NoJson> {
+    fn number(&mut self, number: f64) -> Result<(), JsonError> {
         let whole = number as i64;
         // Beyond this, a number no longer equals the digits it is written with.
         if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 {
@@ -199,21 +204,21 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         self.push(&written)
     }
 
-    fn string(&mut self, string: &str) -> Result<(), NoJson> {
-        self.fits(string.len())?;
+    fn string(&mut self, string: &str) -> Result<(), JsonError> {
+        self.check_length(string.len())?;
         let written = serde_json::to_string(string).unwrap_or_default();
         self.push(&written)
     }
 
-    fn push(&mut self, text: &str) -> Result<(), NoJson> {
-        self.fits(text.len())?;
+    fn push(&mut self, text: &str) -> Result<(), JsonError> {
+        self.check_length(text.len())?;
         self.text.push_str(text);
         Ok(())
     }
 
-    fn fits(&self, more: usize) -> Result<(), NoJson> {
+    fn check_length(&self, more: usize) -> Result<(), JsonError> {
         if self.text.len() + more > self.most {
-            return Err(NoJson::TooLong);
+            return Err(JsonError::TooLong);
         }
         Ok(())
     }
@@ -229,12 +234,12 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         }
     }
 
-    fn reject(&mut self, reason: &str) -> Result<(), NoJson> {
-        match self.manner {
-            Manner::Exact => Err(NoJson::Unfit {
+    fn reject(&mut self, reason: &str) -> Result<(), JsonError> {
+        match self.strictness {
+            Strictness::Exact => Err(JsonError::Unfit {
                 reason: format!("{} {reason}", self.shown_path()),
             }),
-            Manner::Lenient => self.string(&format!("[{reason}]")),
+            Strictness::Lenient => self.string(&format!("[{reason}]")),
         }
     }
 }

@@ -48,8 +48,8 @@ impl MemoryMeter {
         }
     }
 
-    /// True if the run took most of its memory. The engine counts bytes, and the kernel written
-    /// pages, so the two differ.
+    /// True if the run used most of its memory. The engine counts bytes and the kernel counts
+    /// written pages, so the two differ.
     pub(crate) fn is_near_limit(&self) -> bool {
         let now = peak_memory();
         now > self.before && now.saturating_sub(self.own) >= self.budget / 4 * 3

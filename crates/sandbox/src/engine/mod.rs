@@ -84,7 +84,7 @@ fn engine(job: &RunJob, meter: &CpuMeter) -> rquickjs::Result<(Runtime, Context)
     Ok((runtime, context))
 }
 
-/// Of a process's 8 MB: some thousand calls deep, with room for Rust's frames.
+/// Of a process's 8 MB: enough for some thousand nested calls, with room for Rust's frames.
 const STACK: usize = 1 << 20;
 
 fn run_in_environment(
@@ -95,16 +95,20 @@ fn run_in_environment(
     meter: CpuMeter,
 ) -> Result<Ended, PipeError> {
     let environment = ProgramEnvironment::new(ctx, job, text, pipe, meter);
-    let ended = match environment.define_globals().and_then(|()| begin(ctx, text)) {
+    let ended = match environment
+        .define_globals()
+        .and_then(|()| start_program(ctx, text))
+    {
         Ok(program) => run_to_end(&environment, &program),
         Err(_) => Ok(Err(environment.failure(&ctx.catch()))),
     };
-    // The engine cannot see that these refer to each other; it aborts over leftovers.
+    // The engine cannot free these by itself, because they refer to each other, and it aborts if
+    // anything is left.
     environment.clear();
     ended
 }
 
-fn begin<'js>(ctx: &Ctx<'js>, text: &ProgramText<'_>) -> rquickjs::Result<Promise<'js>> {
+fn start_program<'js>(ctx: &Ctx<'js>, text: &ProgramText<'_>) -> rquickjs::Result<Promise<'js>> {
     let mut options = EvalOptions::default();
     options.filename = Some(FILE.to_owned());
     ctx.eval_with_options(text.as_function(), options)
@@ -133,14 +137,14 @@ fn run_to_end<'js>(
             let is_running = program.state() == PromiseState::Pending;
             environment.deliver_answer(id, answer, is_running);
         }
-        if let Some(failure) = environment.fire() {
+        if let Some(failure) = environment.fire_timer() {
             return Ok(Err(failure));
         }
     }
 }
 
-/// Returns the program's result, once the requests that it did not wait for are answered, too: a
-/// call without `await` would otherwise be interrupted.
+/// Returns the program's result once all its requests are answered, even those that it did not wait
+/// for: otherwise, a call without `await` would be interrupted.
 fn find_end<'js>(
     environment: &ProgramEnvironment<'_, 'js>,
     program: &Promise<'js>,

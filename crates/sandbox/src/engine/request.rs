@@ -7,9 +7,9 @@ use rquickjs::{Ctx, Exception, Function, Object, Promise, Result, Value};
 use serde_json::value::RawValue;
 
 use super::environment::{ProgramState, define};
-use super::json::{self, NoJson};
+use super::json::{self, JsonError};
 use crate::host::{HostAnswer, HostError, HostRequest};
-use crate::protocol::{FromWorker, MOST_TEXT};
+use crate::protocol::{FromWorker, MAX_TEXT};
 
 /// A request that waits for its answer.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ fn arguments<'js>(ctx: &Ctx<'js>, tool: &str, args: &Value<'js>) -> Result<Box<R
     if args.is_undefined() || args.is_null() {
         return raw_value(ctx, "{}".to_owned());
     }
-    let text = json::exact(ctx, args, "the argument", MOST_TEXT)
+    let text = json::exact(ctx, args, "the argument", MAX_TEXT)
         .map_err(|no| argument_error(ctx, tool, no))?;
     if !text.starts_with('{') {
         let message = format!(
@@ -160,13 +160,13 @@ fn shorten_text(text: &str) -> &str {
     &text[..text.floor_char_boundary(40)]
 }
 
-fn argument_error(ctx: &Ctx<'_>, tool: &str, no: NoJson) -> rquickjs::Error {
+fn argument_error(ctx: &Ctx<'_>, tool: &str, no: JsonError) -> rquickjs::Error {
     match no {
-        NoJson::Thrown => rquickjs::Error::Exception,
-        NoJson::Unfit { reason } => Exception::throw_type(ctx, &format!("{tool}: {reason}")),
-        NoJson::TooLong => Exception::throw_range(
+        JsonError::Thrown => rquickjs::Error::Exception,
+        JsonError::Unfit { reason } => Exception::throw_type(ctx, &format!("{tool}: {reason}")),
+        JsonError::TooLong => Exception::throw_range(
             ctx,
-            &format!("{tool}: the arguments are longer than {MOST_TEXT} bytes"),
+            &format!("{tool}: the arguments are longer than {MAX_TEXT} bytes"),
         ),
     }
 }

@@ -47,8 +47,8 @@ impl<'js> Timers<'js> {
 
 /// Nonsense such as a negative time or NaN means now, as in browsers.
 fn duration(milliseconds: f64) -> Duration {
-    Duration::from_secs_f64((milliseconds / 1000.0).clamp(0.0, LONGEST))
+    Duration::from_secs_f64((milliseconds / 1000.0).clamp(0.0, MAX_SECONDS))
 }
 
 /// In seconds: a day is longer than any run.
-const LONGEST: f64 = 86_400.0;
+const MAX_SECONDS: f64 = 86_400.0;

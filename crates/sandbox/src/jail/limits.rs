@@ -39,8 +39,8 @@ fn limit(what: Resource, most: u64) -> Result<(), String> {
     rustix::process::setrlimit(what, both).map_err(|error| format!("{what:?}: {error}"))
 }
 
-/// On top of the current size: the program's heap, the same again for its gaps and for texts in
-/// transit to the gateway, and frames.
+/// In addition to the current size: the program's heap, as much again for fragmentation and for
+/// texts in transit to the gateway, and frames.
 fn max_address_space(mapped: u64, memory: usize) -> u64 {
     mapped + 2 * memory as u64 + FRAMES
 }

@@ -37,8 +37,8 @@ fn close_layer(
     mapped: &Result<u64, String>,
 ) -> Result<(), String> {
     match layer {
-        JailLayer::Descriptors => only_the_pipe_is_open(),
-        JailLayer::Environment => nothing_is_inherited(),
+        JailLayer::Descriptors => close_inherited_files(),
+        JailLayer::Environment => detach_from_environment(),
         JailLayer::Undumpable => {
             rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(text)
         }
@@ -49,13 +49,13 @@ fn close_layer(
         JailLayer::Landlock => restrict_with_landlock(),
         JailLayer::Limits => limits::limit_memory_and_cpu(jail, mapped.clone()?),
         JailLayer::NoNewPrivileges => rustix::thread::set_no_new_privs(true).map_err(text),
-        JailLayer::Seccomp => system_calls::filter(),
+        JailLayer::Seccomp => system_calls::install_filter(),
     }
 }
 
 /// Closes files that the gateway inherited, such as from a shell. The directory being listed is
 /// open itself, and closed before the others.
-fn only_the_pipe_is_open() -> Result<(), String> {
+fn close_inherited_files() -> Result<(), String> {
     for number in open_files()? {
         // The number of the directory is already closed.
         let _ = nix::unistd::close(number);
@@ -67,15 +67,13 @@ fn open_files() -> Result<Vec<RawFd>, String> {
     let entries = fs::read_dir("/proc/self/fd").map_err(text)?;
     let names = entries.flatten().map(|entry| entry.file_name());
     let numbers = names.filter_map(|name| name.to_str()?.parse().ok());
-    Ok(numbers
-        .filter(|number| *number > LAST_OF_THE_PIPE)
-        .collect())
+    Ok(numbers.filter(|number| *number > LAST_PIPE_FD).collect())
 }
 
 /// Standard error, which is discarded.
-const LAST_OF_THE_PIPE: RawFd = 2;
+const LAST_PIPE_FD: RawFd = 2;
 
-fn nothing_is_inherited() -> Result<(), String> {
+fn detach_from_environment() -> Result<(), String> {
     rustix::process::chdir("/").map_err(text)?;
     match std::env::vars_os().find(|(name, _)| name != TIME_ZONE.0) {
         None => Ok(()),

@@ -1,6 +1,6 @@
 //! The jail that a worker puts itself into, layer by layer, before it sees a program.
 //!
-//! Each layer by itself would stop most attacks; a hole in one is covered by another.
+//! Each layer would stop most attacks by itself; another layer covers a hole in it.
 
 #[cfg(target_os = "linux")]
 mod limits;

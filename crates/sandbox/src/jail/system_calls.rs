@@ -7,8 +7,8 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// From here on, any other system call kills the process.
-pub(super) fn filter() -> Result<(), String> {
+/// Installs the filter. Afterwards, any other system call kills the process.
+pub(super) fn install_filter() -> Result<(), String> {
     let program = program().map_err(|error| error.to_string())?;
     seccompiler::apply_filter_all_threads(&program).map_err(|error| error.to_string())
 }

@@ -11,7 +11,7 @@ use super::worker_failure;
 use super::worker_process::WorkerProcess;
 use crate::host::{Host, HostAnswer, HostError, HostRequest};
 use crate::outcome::{ConsoleLine, RunFailure, RunOutcome};
-use crate::protocol::{FinishedRun, FromWorker, MOST_FRAME, MOST_TEXT, ToWorker};
+use crate::protocol::{FinishedRun, FromWorker, MAX_FRAME, MAX_TEXT, ToWorker};
 use crate::settings::Budget;
 
 pub(super) struct RunConversation<'a, H> {
@@ -27,9 +27,9 @@ pub(super) struct RunConversation<'a, H> {
     calls: usize,
 }
 
-/// In bytes: the limit on a program's requests, and their answers, that the gateway holds. A
-/// program that asks for more waits; a frame or two more than that may be in transit.
-const MOST_HELD: usize = 2 * MOST_FRAME;
+/// In bytes: the limit on a program's requests and answers in the gateway's memory. A program that
+/// asks for more waits; a frame or two more may be in transit.
+const MAX_PENDING: usize = 2 * MAX_FRAME;
 
 type NumberedAnswer = (u64, HostAnswer);
 
@@ -60,7 +60,7 @@ impl<'a, H: Host> RunConversation<'a, H> {
     async fn exchange_messages(&mut self) -> Result<FinishedRun, RunFailure> {
         loop {
             tokio::select! {
-                message = self.worker.exchange(self.queued < MOST_HELD) => if let Some(finished) = self.handle_message(message?)? {
+                message = self.worker.exchange(self.queued < MAX_PENDING) => if let Some(finished) = self.handle_message(message?)? {
                     return Ok(finished);
                 },
                 Some((id, answer)) = self.answers.next() => self.send_answer(id, answer),
@@ -101,7 +101,7 @@ impl<'a, H: Host> RunConversation<'a, H> {
 
     fn answer_more(&mut self) {
         while self.answers.len() < self.budget.calls_at_once.max(1)
-            && self.worker.unsent() < MOST_HELD
+            && self.worker.unsent() < MAX_PENDING
         {
             let Some((id, request)) = self.queue.pop_front() else {
                 return;
@@ -133,13 +133,13 @@ impl<'a, H: Host> RunConversation<'a, H> {
     }
 }
 
-/// The worker keeps to these limits by itself, unless it has been compromised.
+/// The worker already enforces these limits, unless it has been compromised.
 fn check_limits(value: RunValue, budget: &Budget) -> RunValue {
     match value {
         Ok(value) if value.get().len() > budget.output => {
             Err(worker_failure::unreadable(&"its value is too long"))
         }
-        Err(failure) if failure.to_string().len() > LONGEST_SENTENCE => {
+        Err(failure) if failure.to_string().len() > MAX_SENTENCE => {
             Err(worker_failure::unreadable(&"its reason is too long"))
         }
         value => value,
@@ -149,17 +149,17 @@ fn check_limits(value: RunValue, budget: &Budget) -> RunValue {
 type RunValue = Result<Box<RawValue>, RunFailure>;
 
 /// In bytes; the worker truncates the message of an exception to 4,000.
-const LONGEST_SENTENCE: usize = 16_000;
+const MAX_SENTENCE: usize = 16_000;
 
 async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> NumberedAnswer {
     (id, host.answer(request).await)
 }
 
 /// The longest answer that fits into a frame with room for the message around it.
-const MOST_ANSWER: usize = MOST_FRAME / 2;
+const MAX_ANSWER: usize = MAX_FRAME / 2;
 
 fn check_answer_size(value: Box<RawValue>) -> HostAnswer {
-    if value.get().len() <= MOST_ANSWER {
+    if value.get().len() <= MAX_ANSWER {
         return Ok(value);
     }
     Err(HostError {
@@ -175,10 +175,10 @@ fn check_answer_size(value: Box<RawValue>) -> HostAnswer {
 fn truncate_error(mut error: HostError) -> HostError {
     error.result = error
         .result
-        .filter(|result| result.get().len() <= MOST_ANSWER);
+        .filter(|result| result.get().len() <= MAX_ANSWER);
     error
         .message
-        .truncate(error.message.floor_char_boundary(MOST_TEXT));
+        .truncate(error.message.floor_char_boundary(MAX_TEXT));
     error
 }
 
@@ -194,7 +194,7 @@ fn too_many(most: usize) -> HostError {
 async fn wait_until_expired<H: Host>(host: &H, mut left: Duration) {
     while !left.is_zero() {
         let began = Instant::now();
-        tokio::time::sleep(left.min(GLANCE)).await;
+        tokio::time::sleep(left.min(POLL_INTERVAL)).await;
         if !host.waits_for_person() {
             left = left.saturating_sub(began.elapsed());
         }
@@ -202,9 +202,9 @@ async fn wait_until_expired<H: Host>(host: &H, mut left: Duration) {
 }
 
 /// How often to check whether the host is waiting for a user.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The lines that a program printed, up to a byte limit: the worker counts too, but it may be
+/// The lines that a program printed, up to a byte limit. The worker counts as well, but it may be
 /// hostile.
 #[derive(Debug)]
 struct ConsoleTranscript {

@@ -1,20 +1,20 @@
-//! A worker's frames are read defensively: it may have been compromised.
+//! Reads a worker's frames defensively: the worker may have been compromised.
 
 use bytes::BytesMut;
 use tokio_util::codec::LengthDelimitedCodec;
 
 use super::worker_failure;
 use crate::outcome::RunFailure;
-use crate::protocol::{FromWorker, MOST_FRAME, ToWorker};
+use crate::protocol::{FromWorker, MAX_FRAME, ToWorker};
 
 pub(super) fn codec() -> LengthDelimitedCodec {
     LengthDelimitedCodec::builder()
-        .max_frame_length(MOST_FRAME)
+        .max_frame_length(MAX_FRAME)
         .new_codec()
 }
 
 pub(super) fn read(frame: &[u8]) -> Result<FromWorker, RunFailure> {
-    if levels(frame) > MOST_LEVELS {
+    if levels(frame) > MAX_LEVELS {
         return Err(worker_failure::unreadable(&"it is nested too deeply"));
     }
     serde_json::from_slice(frame).map_err(|error| worker_failure::unreadable(&error))
@@ -27,9 +27,9 @@ pub(super) fn write(message: &ToWorker, to: &mut BytesMut) {
     to.extend_from_slice(&text);
 }
 
-/// Values are passed on as text; a later reader gives up beyond 128 levels or runs out of stack.
-/// The worker keeps to 100 and wraps them in a few more.
-const MOST_LEVELS: usize = 120;
+/// Values are passed on as text. A later reader gives up beyond 128 levels, or runs out of stack.
+/// The worker allows 100 and wraps values in a few more.
+const MAX_LEVELS: usize = 120;
 
 /// The nesting depth of a JSON text.
 fn levels(json: &[u8]) -> usize {

@@ -56,7 +56,9 @@ impl Launcher {
 
     async fn spawn(&self) -> std::io::Result<Child> {
         let (order, child) = oneshot::channel();
-        let orders = self.orders.get_or_init(|| begin(&self.settings.worker));
+        let orders = self
+            .orders
+            .get_or_init(|| start_thread(&self.settings.worker));
         // If there is no thread, the order is dropped.
         let _ = orders.send(order);
         child
@@ -79,26 +81,26 @@ impl Launcher {
     }
 }
 
-fn begin(command: &WorkerCommand) -> mpsc::Sender<Order> {
+fn start_thread(command: &WorkerCommand) -> mpsc::Sender<Order> {
     let (orders, taken) = mpsc::channel();
     let command = command.clone();
     let runtime = Handle::current();
     // If no thread can be started, each order reports it.
     let _ = thread::Builder::new()
         .name("sandbox-launcher".to_owned())
-        .spawn(move || launch(&command, &taken, &runtime));
+        .spawn(move || serve_orders(&command, &taken, &runtime));
     orders
 }
 
-fn launch(command: &WorkerCommand, orders: &mpsc::Receiver<Order>, runtime: &Handle) {
+fn serve_orders(command: &WorkerCommand, orders: &mpsc::Receiver<Order>, runtime: &Handle) {
     let _context = runtime.enter();
     for order in orders {
         // A child that is no longer wanted is killed on drop.
-        let _ = order.send(child(command));
+        let _ = order.send(spawn_child(command));
     }
 }
 
-fn child(command: &WorkerCommand) -> std::io::Result<Child> {
+fn spawn_child(command: &WorkerCommand) -> std::io::Result<Child> {
     Command::new(&command.program)
         .args(&command.arguments)
         .env_clear()

@@ -17,7 +17,7 @@ use kitbag_script::{ProgramShape, SyntaxMistake};
 use crate::host::Host;
 use crate::jail::{JailLayer, LayerReport};
 use crate::outcome::{RunFailure, RunOutcome};
-use crate::protocol::{FromWorker, MOST_TEXT, RunJob, ToWorker};
+use crate::protocol::{FromWorker, MAX_TEXT, RunJob, ToWorker};
 use crate::settings::{Budget, Program, SandboxSettings};
 use conversation::RunConversation;
 use launcher::Launcher;
@@ -73,7 +73,7 @@ impl Sandbox {
         check_text_size(source.len())?;
         let worker = self.lend(WorkerUse::Checks).await;
         let worker = worker.map_err(CheckFailure::Unread)?;
-        let reading = read_in(worker, source.to_owned());
+        let reading = check_in(worker, source.to_owned());
         match tokio::time::timeout(self.settings.budget.wall, reading).await {
             Ok(read) => read,
             Err(_) => Err(CheckFailure::Unread(self.too_long())),
@@ -90,7 +90,7 @@ impl Sandbox {
         }
     }
 
-    /// A worker for this use, which may be kept as long as a run takes.
+    /// Waits for a worker for this use, at most as long as a run may take.
     async fn lend(&self, serves: WorkerUse) -> Result<LentWorker, RunFailure> {
         let slot = self.slots.acquire(serves);
         match tokio::time::timeout(self.settings.budget.wall, slot).await {
@@ -137,12 +137,12 @@ fn check_program_size(program: &Program) -> Result<(), SyntaxMistake> {
 }
 
 fn check_text_size(bytes: usize) -> Result<(), SyntaxMistake> {
-    if bytes <= MOST_TEXT {
+    if bytes <= MAX_TEXT {
         return Ok(());
     }
     Err(SyntaxMistake {
         message: format!(
-            "the program has {bytes} bytes with its parameters, and may have {MOST_TEXT}"
+            "the program has {bytes} bytes with its parameters, and may have {MAX_TEXT}"
         ),
         line: 1,
         column: 1,
@@ -161,7 +161,7 @@ fn job(program: Program, budget: &Budget) -> ToWorker {
     })
 }
 
-async fn read_in(mut worker: LentWorker, source: String) -> Result<ProgramShape, CheckFailure> {
+async fn check_in(mut worker: LentWorker, source: String) -> Result<ProgramShape, CheckFailure> {
     match worker.process.ask(&ToWorker::Check { source }).await {
         Ok(FromWorker::Checked(checked)) => {
             worker.give_back();

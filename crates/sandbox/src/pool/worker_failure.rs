@@ -1,4 +1,4 @@
-//! The worker_failure of a worker, described as the reason why a run has no value.
+//! Describes the failure of a worker as the reason why a run has no value.
 
 use std::fmt::Display;
 use std::os::unix::process::ExitStatusExt;
@@ -42,7 +42,7 @@ pub(super) fn unavailable(reason: &(impl ToString + ?Sized)) -> RunFailure {
     }
 }
 
-/// Between the end of the pipe and the end of the process.
+/// How long a process may take to end after it closed its pipe.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 fn worker_died(how: String) -> RunFailure {

@@ -28,8 +28,8 @@ pub(super) struct WorkerProcess {
     cpu: Duration,
 }
 
-/// The most runs for one tenant, so that leaks in the engine do not add up for long.
-const MOST_RUNS: u32 = 200;
+/// A worker is retired after this many runs, so that leaks in the engine do not add up for long.
+const MAX_RUNS: u32 = 200;
 
 /// A worker that has not closed its jail by then never will.
 const GREETING: Duration = Duration::from_secs(10);
@@ -121,6 +121,6 @@ impl WorkerProcess {
     pub(super) fn is_fit(&mut self, retirement: Duration) -> bool {
         let alive = matches!(self.child.try_wait(), Ok(None));
         let silent = self.outbox.is_empty() && self.output.read_buffer().is_empty();
-        alive && silent && self.runs < MOST_RUNS && self.cpu < retirement
+        alive && silent && self.runs < MAX_RUNS && self.cpu < retirement
     }
 }

@@ -148,7 +148,7 @@ impl<W, T> WorkerQueue<W, T> {
         self.running.get(serves).copied().unwrap_or_default()
     }
 
-    /// A slot: with a worker for this use, without a worker, or none at all.
+    /// Returns a slot, with or without a worker for this use; `None` if there is no free slot.
     #[expect(clippy::option_option, reason = "a slot may be there without a worker")]
     fn slot(&mut self, serves: &WorkerUse) -> Option<Option<W>> {
         let own = self
@@ -160,7 +160,7 @@ impl<W, T> WorkerQueue<W, T> {
             return Some(Some(self.idle.remove(at).1));
         }
         if self.workers() >= self.most {
-            // All idle workers served others. The longest idle one makes room.
+            // All idle workers served other uses, so the longest idle one is ended.
             (!self.idle.is_empty()).then(|| self.idle.remove(0))?;
         }
         Some(None)
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_run_leaves_the_row() {
+    fn a_cancelled_run_leaves_the_queue() {
         let mut queue = WorkerQueue::new(0, 1);
         queue.push(tenant("a"), 7);
         queue.forget(|ticket| *ticket == 7);

@@ -18,8 +18,8 @@ pub fn main() -> ExitCode {
     exit_code(&serve(&JailLayer::ALL, engine::run))
 }
 
-/// A worker that attacks: before each program it calls `attack` with the text of the program, and
-/// returns the attack's text instead of running the program.
+/// Like [`main`], for a worker that attacks: passes each program's text to `attack` first. If
+/// `attack` returns a text, that is the result, and the program is not run.
 #[cfg(feature = "attacks")]
 pub fn main_with(layers: &[JailLayer], attack: fn(&str) -> Option<String>) -> ExitCode {
     let run = move |job: &RunJob, pipe: &GatewayPipe| match attack(&job.source) {

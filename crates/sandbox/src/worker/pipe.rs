@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::protocol::{FromWorker, MOST_FRAME, ToWorker};
+use crate::protocol::{FromWorker, MAX_FRAME, ToWorker};
 
 /// Standard input and output. Nothing is read ahead, so `poll` sees all unread data.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +62,7 @@ impl GatewayPipe {
 const LENGTH: usize = size_of::<u32>();
 
 fn check_length(length: usize) -> Result<usize, PipeError> {
-    if length > MOST_FRAME {
+    if length > MAX_FRAME {
         return Err(unreadable(&format!("a frame of {length} bytes")));
     }
     Ok(length)
@@ -78,10 +78,10 @@ fn readable(end: Option<Instant>) -> bool {
 fn time_left(end: Instant) -> Timespec {
     let left = end.saturating_duration_since(Instant::now());
     // A time that the kernel cannot represent is longer than any run.
-    Timespec::try_from(left.min(LONGEST_WAIT)).unwrap_or_default()
+    Timespec::try_from(left.min(MAX_WAIT)).unwrap_or_default()
 }
 
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 fn read_exactly(mut rest: &mut [u8]) -> Result<(), PipeError> {
     while !rest.is_empty() {

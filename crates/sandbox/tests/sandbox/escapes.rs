@@ -1,5 +1,5 @@
-//! Workers that crash or are compromised: each attack is contained and reported in one sentence,
-//! and a run of another tenant works afterwards.
+//! Workers that crash or are compromised. Each attack is contained and reported in one sentence,
+//! and another tenant's run works afterwards.
 
 use std::time::Duration;
 

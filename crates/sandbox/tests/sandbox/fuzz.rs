@@ -42,7 +42,7 @@ fn count() -> usize {
     wanted.map_or(300, |count| count.parse().expect("KITBAG_FUZZ is a number"))
 }
 
-/// A program can end in any way but these: it must not crash the worker.
+/// False for the ends that no program may cause, such as a crash of the worker.
 fn is_an_answer(failure: Option<&RunFailure>) -> bool {
     !matches!(
         failure,

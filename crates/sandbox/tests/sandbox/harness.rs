@@ -123,7 +123,7 @@ impl Host for Bench {
 }
 
 impl Bench {
-    pub(crate) async fn someone_waits(&self) {
+    pub(crate) async fn wait_for_call(&self) {
         self.waits.notified().await;
     }
 

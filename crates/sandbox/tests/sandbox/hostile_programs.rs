@@ -188,7 +188,7 @@ async fn nesting_and_recursion_have_an_end() {
 }
 
 #[tokio::test]
-async fn huge_output_is_refused_or_cut() {
+async fn huge_output_is_rejected_or_truncated() {
     contained(
         settings(),
         &[
@@ -249,7 +249,7 @@ async fn a_program_that_bends_the_built_in_objects_harms_itself_only() {
 }
 
 #[tokio::test]
-async fn floods_of_calls_are_refused_and_then_ended() {
+async fn floods_of_calls_are_rejected_and_then_ended() {
     contained(settings(), &[
         ("const r = await Promise.allSettled(Array.from({ length: 300 }, () => call('echo'))); return r.filter(r => r.status === 'rejected').map(r => r.reason.kind)[99]", "too_many_calls"),
         ("await Promise.all(Array.from({ length: 5000 }, () => call('echo')))", "more than 200 calls"),

@@ -2,7 +2,7 @@
 
 // Other systems have no jail.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test that fails says so by it")]
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
 mod escapes;
 mod fuzz;

@@ -103,7 +103,7 @@ async fn a_run_that_is_dropped_is_killed() {
     let run = sandbox.run(&owner, program("await tools.bench.meet()"), &bench);
     tokio::select! {
         outcome = run => panic!("{outcome:?}"),
-        () = bench.someone_waits() => {}
+        () = bench.wait_for_call() => {}
     }
     while !workers().is_empty() {
         tokio::task::yield_now().await;
@@ -160,7 +160,7 @@ async fn a_tenant_that_floods_the_sandbox_does_not_shut_others_out() {
     let took = began.elapsed();
     assert!(
         took < Duration::from_secs(60),
-        "ten runs took {took:?} beside the flood"
+        "ten runs took {took:?} during the flood"
     );
     flood.iter().for_each(tokio::task::JoinHandle::abort);
 }

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Replaces omitted members.
-const LEFT_OUT: &str = "/*…*/";
+const OMITTED: &str = "/*…*/";
 
 impl TypeWriter<'_> {
     pub(super) fn members(&self, object: &Map<String, Value>, spot: &Spot) -> TypeText {
@@ -26,7 +26,7 @@ impl TypeWriter<'_> {
         let mut lines = self.lines(&members, spot);
         lines.extend(others.map(|it| format!("[key: string]: {}", it.text)));
         if members.optional.len() > self.extent.optional {
-            lines.push(LEFT_OUT.to_owned());
+            lines.push(OMITTED.to_owned());
         }
         TypeText::one(self.wrap_in_braces(&lines, spot.level))
     }
@@ -90,7 +90,7 @@ impl TypeWriter<'_> {
 
 /// TypeScript rejects a semicolon after nothing.
 fn end_member(line: &str, level: usize) -> String {
-    let end = if line == LEFT_OUT { "" } else { ";" };
+    let end = if line == OMITTED { "" } else { ";" };
     format!("{}{line}{end}\n", indent(level))
 }
 

@@ -250,7 +250,7 @@ fn a_comment_shows_patterns_and_comment_marks_as_the_server_wrote_them() {
 }
 
 #[test]
-fn a_large_schema_is_cut_to_the_size() {
+fn a_large_schema_is_truncated_to_the_size() {
     let long = "word ".repeat(100);
     let many: serde_json::Map<_, _> = (0..300)
         .map(|number| {

@@ -37,7 +37,7 @@ fn syntax_without_a_counterpart_comes_with_a_replacement() {
 }
 
 #[test]
-fn modules_are_refused_and_tools_are_named() {
+fn modules_are_rejected_and_tools_are_named() {
     for (source, column) in [
         ("import fs from 'fs'", 1),
         ("import x = require('y')", 1),
@@ -57,7 +57,7 @@ fn await_in_a_plain_function_comes_with_a_remedy() {
 }
 
 #[test]
-fn a_program_that_is_nested_too_deep_is_refused_before_it_is_parsed() {
+fn a_program_that_is_nested_too_deep_is_rejected_before_it_is_parsed() {
     for (open, close) in [
         ("(", ")"),
         ("f(() => {", "})"),

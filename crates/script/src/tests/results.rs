@@ -55,7 +55,7 @@ fn a_function_that_is_the_whole_program_is_called() {
 }
 
 #[test]
-fn a_start_is_called_once() {
+fn an_entry_point_is_called_once() {
     check(
         "async function main(): Promise<A> { return 1 }",
         "async function main()             { return 1 }; return main()",
@@ -79,7 +79,7 @@ fn a_start_is_called_once() {
 }
 
 #[test]
-fn a_fence_around_the_program_is_taken_off() {
+fn a_fence_around_the_program_is_removed() {
     check(
         "```js\nconst a = 1;\na\n```\n",
         "     \nconst a = 1;\nreturn (a)\n   \n",

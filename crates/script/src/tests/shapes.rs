@@ -14,7 +14,7 @@ fn check(source: &str, code: &str, literals: &Value) {
 }
 
 #[test]
-fn literals_in_the_arguments_of_tools_are_taken_out_one_by_one() {
+fn literals_in_the_arguments_of_tools_are_extracted() {
     check(
         "return tools.github.list({ owner: 'octocat', page: { size: -1.5, all: true }, labels: [`a`, 'b'] })",
         "return tools.github.list({ owner: params.owner, page: { size: params.size, all: params.all }, labels: [params.labels, params.labels_2] });",
@@ -66,7 +66,7 @@ fn other_values_stay_in_the_program() {
 }
 
 #[test]
-fn names_that_the_program_reads_itself_are_not_given_away() {
+fn names_that_the_program_already_reads_are_not_reused() {
     check(
         "const { a } = params;\nreturn tools.x.y({ a: 1, b: params.b, c: { b: 2 } })",
         "const { a } = params;\nreturn tools.x.y({ a: params.a_2, b: params.b, c: { b: params.b_2 } });",

@@ -10,7 +10,7 @@ use crate::unsupported::Unsupported;
 impl<'a> Blanking<'_, 'a> {
     pub(super) fn check_parameter(&mut self, it: &FormalParameter<'a>) {
         if it.accessibility.is_some() || it.readonly || it.r#override {
-            self.refuse(Unsupported::ParameterProperty, it.span);
+            self.note_mistake(Unsupported::ParameterProperty, it.span);
         }
         if it.optional {
             self.blank_mark(it.pattern.span().end, Kind::Question);

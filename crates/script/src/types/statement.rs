@@ -11,17 +11,19 @@ use super::Blanking;
 use crate::unsupported::Unsupported;
 
 impl<'a> Blanking<'_, 'a> {
-    /// Blanks a type-only declaration, and returns true if it is another.
+    /// Blanks a type-only declaration. Returns true if it is any other declaration.
     pub(super) fn blank_declaration(&mut self, it: &Declaration<'a>) -> bool {
         if is_only_type(it) {
             self.blank_whole(it.span());
             return false;
         }
         match it {
-            Declaration::TSEnumDeclaration(it) => self.refuse(Unsupported::Enum, it.span),
-            Declaration::TSNamespaceDeclaration(it) => self.refuse(Unsupported::Namespace, it.span),
+            Declaration::TSEnumDeclaration(it) => self.note_mistake(Unsupported::Enum, it.span),
+            Declaration::TSNamespaceDeclaration(it) => {
+                self.note_mistake(Unsupported::Namespace, it.span)
+            }
             Declaration::TSImportEqualsDeclaration(it) => {
-                self.refuse(Unsupported::Import, it.span);
+                self.note_mistake(Unsupported::Import, it.span);
             }
             _ => return true,
         }
@@ -36,12 +38,16 @@ impl<'a> Blanking<'_, 'a> {
             return false;
         }
         match it {
-            ModuleDeclaration::ImportDeclaration(it) => self.refuse(Unsupported::Import, it.span),
+            ModuleDeclaration::ImportDeclaration(it) => {
+                self.note_mistake(Unsupported::Import, it.span)
+            }
             ModuleDeclaration::ExportAllDeclaration(_)
             | ModuleDeclaration::ExportFromDeclaration(_) => {
-                self.refuse(Unsupported::ExportFrom, it.span());
+                self.note_mistake(Unsupported::ExportFrom, it.span());
             }
-            ModuleDeclaration::TSExportAssignment(it) => self.refuse(Unsupported::Export, it.span),
+            ModuleDeclaration::TSExportAssignment(it) => {
+                self.note_mistake(Unsupported::Export, it.span)
+            }
             ModuleDeclaration::ExportDeclaration(it) => {
                 self.edits.blank(it.span.start, it.declaration.span().start);
             }
@@ -58,7 +64,7 @@ impl<'a> Blanking<'_, 'a> {
 
     fn blank_default(&mut self, it: &ExportDefaultDeclaration<'a>) {
         if let ExportDefaultDeclarationKind::ClassDeclaration(class) = &it.declaration {
-            self.refuse(Unsupported::Export, class.span);
+            self.note_mistake(Unsupported::Export, class.span);
         }
         self.edits.blank(it.span.start, it.declaration.span().start);
     }

@@ -104,10 +104,10 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Tally> {
 async fn wait_for_first_answer(client: &mut Client, round: &Round) -> anyhow::Result<()> {
     let begin = Instant::now();
     while let Err(error) = round.call_once(client, &mut Tally::default()).await {
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TIMEOUT {
             return Err(error);
         }
-        tokio::time::sleep(PATIENCE / 200).await;
+        tokio::time::sleep(TIMEOUT / 200).await;
     }
     Ok(())
 }
@@ -190,5 +190,5 @@ async fn time_call(client: &mut Client, call: &Call) -> anyhow::Result<Duration>
     Ok(sent.elapsed())
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_millis(500);

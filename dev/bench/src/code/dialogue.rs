@@ -19,7 +19,7 @@ pub(super) struct ToolTurn {
     pub(super) answer: String,
 }
 
-/// The tokens of one request, over all its turns.
+/// The tokens of one request, summed over its turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Spent {
     pub(super) read: usize,

@@ -16,7 +16,7 @@ use super::figures::{Goal, PartReport};
 use super::tasks::definitions;
 use crate::catalog::{self, Tool, Upstreams};
 use crate::http::{Session, text};
-use crate::peer::until_embedded;
+use crate::peer::wait_until_embedded;
 use crate::tokens::count;
 
 pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
@@ -105,7 +105,7 @@ struct ErrorTracker {
 }
 
 /// All clients of one way, at the same moment.
-struct AskedAtOnce {
+struct CrowdResult {
     wall: Duration,
     errors: usize,
     first_error: Option<String>,
@@ -130,8 +130,9 @@ impl ErrorTracker {
         let patient = format!("[servers.sentry]\nmax_queued = {CLIENTS}\n");
         let servers = upstreams.sections().replace("[servers.sentry]\n", &patient);
         let sections = format!("[agents]\nenabled = false\n\n{servers}");
-        let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
-        until_embedded(&gateway.origin, tools.len())?;
+        let gateway =
+            Gateway::start_with_sections(repository, Profile::Release, &folder, &sections)?;
+        wait_until_embedded(&gateway.origin, tools.len())?;
         Ok(Self {
             gateway,
             tools: tools.len(),
@@ -140,7 +141,7 @@ impl ErrorTracker {
     }
 
     /// Sessions are opened before the clock starts.
-    fn ask_at_once(&self, way: AskingWay) -> anyhow::Result<AskedAtOnce> {
+    fn ask_at_once(&self, way: AskingWay) -> anyhow::Result<CrowdResult> {
         let (origin, ready) = (self.gateway.origin.as_str(), Barrier::new(CLIENTS + 1));
         let ready = &ready;
         thread::scope(|scope| {
@@ -157,7 +158,7 @@ impl ErrorTracker {
                 Err(_) => bail!("a client ended early"),
             });
             let ends: anyhow::Result<Vec<ClientEnd>> = ends.collect();
-            Ok(AskedAtOnce::new(ends?))
+            Ok(CrowdResult::new(ends?))
         })
     }
 }
@@ -204,12 +205,12 @@ fn ask(mut session: Session, way: AskingWay, number: usize) -> anyhow::Result<Ex
     })
 }
 
-impl AskedAtOnce {
+impl CrowdResult {
     fn new(ends: Vec<ClientEnd>) -> Self {
         let began = ends.iter().map(|end| end.began).min();
         let ended = ends.iter().map(|end| end.ended).max();
         let wall = ended.zip(began).map(|(ended, began)| ended - began);
-        let mut asked = Self {
+        let mut result = Self {
             wall: wall.unwrap_or_default(),
             errors: 0,
             first_error: None,
@@ -217,14 +218,14 @@ impl AskedAtOnce {
         };
         for end in ends {
             match end.exchange {
-                Ok(exchange) => asked.example = Some(exchange),
+                Ok(exchange) => result.example = Some(exchange),
                 Err(error) => {
-                    asked.errors += 1;
-                    asked.first_error.get_or_insert(format!("{error:#}"));
+                    result.errors += 1;
+                    result.first_error.get_or_insert(format!("{error:#}"));
                 }
             }
         }
-        asked
+        result
     }
 }
 
@@ -240,7 +241,7 @@ fn sentry(repository: &Repository, takes_ms: u64) -> anyhow::Result<Vec<Tool>> {
     Ok(lines.iter().map(Tool::from_line).collect())
 }
 
-fn add(report: &mut PartReport, label: &str, crowd: &AskedAtOnce) {
+fn add(report: &mut PartReport, label: &str, crowd: &CrowdResult) {
     if let Some(error) = &crowd.first_error {
         eprintln!("{label}: {error}");
     }
@@ -257,7 +258,7 @@ fn add(report: &mut PartReport, label: &str, crowd: &AskedAtOnce) {
 fn compare(
     report: &mut PartReport,
     repository: &Repository,
-    crowds: &[(String, AskedAtOnce)],
+    crowds: &[(String, CrowdResult)],
 ) -> anyhow::Result<()> {
     let mut spent = Vec::new();
     for (label, crowd) in crowds {

@@ -130,7 +130,8 @@ impl SharedGateway {
         fs::write(&config, &sections).with_context(|| format!("writing {}", config.display()))?;
         let peaceful = key(repository, &folder, "peaceful")?;
         let hostile = key(repository, &folder, "hostile")?;
-        let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
+        let gateway =
+            Gateway::start_with_sections(repository, Profile::Release, &folder, &sections)?;
         Ok(Self {
             gateway,
             peaceful,

@@ -54,7 +54,7 @@ async fn measure_sandbox(repository: &Repository, report: &mut PartReport) -> an
     );
     add(
         report,
-        "sandbox, all places but one taken",
+        "sandbox, all slots but one taken",
         COLD,
         measure_crowded(&settings).await?,
     );
@@ -189,7 +189,7 @@ fn measure_gateway(repository: &Repository, report: &mut PartReport) -> anyhow::
 
 fn open_session(repository: &Repository) -> anyhow::Result<(Gateway, Session)> {
     let folder = repository.scratch("bench-code-start")?;
-    let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, "")?;
+    let gateway = Gateway::start_with_sections(repository, Profile::Release, &folder, "")?;
     let session = Session::open(&gateway.origin, "/mcp/code")?;
     Ok((gateway, session))
 }

@@ -14,7 +14,7 @@ use super::dialogue::{Dialogue, ToolTurn, format_call};
 use super::published::{PublishedTask, TaskFiles, TaskProgram, search_program};
 use crate::catalog::{Tool, Upstreams};
 use crate::http::{Session, text};
-use crate::peer::until_embedded;
+use crate::peer::wait_until_embedded;
 
 #[derive(Debug)]
 pub(super) struct TaskScene {
@@ -56,8 +56,9 @@ impl TaskScene {
             &upstreams.sections(),
         ]
         .concat();
-        let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, &sections)?;
-        until_embedded(&gateway.origin, tools.len())?;
+        let gateway =
+            Gateway::start_with_sections(repository, Profile::Release, &folder, &sections)?;
+        wait_until_embedded(&gateway.origin, tools.len())?;
         let mut code = Session::open(&gateway.origin, "/mcp/code")?;
         let mut all = Session::open(&gateway.origin, "/mcp/all")?;
         Ok(Self {
@@ -104,10 +105,10 @@ impl TaskScene {
         })
     }
 
-    fn run(&mut self, code: &str) -> anyhow::Result<RunOfCode> {
+    fn run(&mut self, code: &str) -> anyhow::Result<CodeRun> {
         let arguments = json!({ "code": code });
         let result = self.code.call("run_code", &arguments)?;
-        Ok(RunOfCode {
+        Ok(CodeRun {
             failed: result["isError"] == true,
             turn: ToolTurn {
                 call: format_call("run_code", &arguments),
@@ -150,7 +151,7 @@ impl TaskScene {
     }
 }
 
-struct RunOfCode {
+struct CodeRun {
     turn: ToolTurn,
     failed: bool,
 }

@@ -11,7 +11,7 @@ use xtask::cargo;
 use xtask::repository::Repository;
 
 pub(crate) use self::count::count;
-use self::scene::{Heard, Scene};
+use self::scene::{RecordedTexts, Scene};
 use crate::options::Options;
 use crate::table;
 
@@ -33,8 +33,8 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let mut reports = Vec::new();
     for scene in Scene::all(repository, options.data.as_deref())? {
         eprintln!("{}", scene.name);
-        let heard = scene.play(repository)?;
-        reports.push(Report::from_conversation(repository, &scene, &heard)?);
+        let recorded = scene.play(repository)?;
+        reports.push(Report::from_conversation(repository, &scene, &recorded)?);
     }
     if options.json {
         let reports: Vec<Value> = reports.iter().map(Report::json).collect();
@@ -72,20 +72,20 @@ impl Report {
     fn from_conversation(
         repository: &Repository,
         scene: &Scene,
-        heard: &Heard,
+        recorded: &RecordedTexts,
     ) -> anyhow::Result<Self> {
-        let mut searches = count(repository, &heard.searches)?;
+        let mut searches = count(repository, &recorded.searches)?;
         let found = sizes(
             repository,
-            heard
+            recorded
                 .definitions
                 .iter()
                 .map(|(described, own)| [described, own]),
         )?;
-        let conversation: usize = count(repository, &heard.conversation)?.iter().sum();
-        let straight: usize = count(repository, &heard.straight)?.iter().sum();
-        let (shown, catalog) = (heard.shown, heard.catalog);
-        let (with_search, with_all_tools) = (shown + conversation, catalog + straight);
+        let conversation: usize = count(repository, &recorded.conversation)?.iter().sum();
+        let direct: usize = count(repository, &recorded.direct)?.iter().sum();
+        let (shown, catalog) = (recorded.shown, recorded.catalog);
+        let (with_search, with_all_tools) = (shown + conversation, catalog + direct);
         searches.sort_unstable();
         let row = |what: String, measured, wanted| Row {
             what,
@@ -103,7 +103,7 @@ impl Report {
             scene: scene.name,
             rows: vec![
                 row(
-                    format!("{} tools, all of them listed", heard.tools),
+                    format!("{} tools, all of them listed", recorded.tools),
                     tokens(catalog),
                     None,
                 ),

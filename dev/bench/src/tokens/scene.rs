@@ -14,7 +14,7 @@ use xtask::setup;
 use crate::catalog::{self, Upstreams};
 use crate::cli::kitbag;
 use crate::http::{Connection, Session, text};
-use crate::peer::until_all;
+use crate::peer::wait_until_all;
 use crate::sets;
 
 #[derive(Debug)]
@@ -30,9 +30,9 @@ pub(super) struct Scene {
     _upstreams: Option<Upstreams>,
 }
 
-/// Everything a model would read.
+/// The texts that a model would read.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct RecordedTexts {
     pub(super) tools: usize,
     pub(super) catalog: usize,
     pub(super) shown: usize,
@@ -43,7 +43,7 @@ pub(super) struct Heard {
     /// Requests and answers of a conversation on the search surface, after its start.
     pub(super) conversation: Vec<String>,
     /// The same conversation with every tool listed.
-    pub(super) straight: Vec<String>,
+    pub(super) direct: Vec<String>,
 }
 
 impl Scene {
@@ -71,7 +71,7 @@ impl Scene {
     fn small(repository: &Repository) -> anyhow::Result<Self> {
         let set = repository.evals().join("small");
         let folder = repository.scratch("bench-tokens-small")?;
-        Self::of_a_set(
+        Self::from_set(
             "the tools of evals/small",
             0.95,
             repository,
@@ -85,7 +85,7 @@ impl Scene {
         let case = sets::most_real(repository, Some(data));
         let folder = repository.scratch("bench-tokens-real")?;
         let tools = &case.catalogs[0];
-        Self::of_a_set(
+        Self::from_set(
             "the catalog of 192 servers",
             0.999,
             repository,
@@ -95,7 +95,7 @@ impl Scene {
         )
     }
 
-    fn of_a_set(
+    fn from_set(
         name: &'static str,
         saving: f64,
         repository: &Repository,
@@ -126,7 +126,7 @@ impl Scene {
         })
     }
 
-    pub(super) fn play(&self, repository: &Repository) -> anyhow::Result<Heard> {
+    pub(super) fn play(&self, repository: &Repository) -> anyhow::Result<RecordedTexts> {
         let config = self.folder.join("kitbag.toml");
         fs::write(&config, &self.sections)
             .with_context(|| format!("writing {}", config.display()))?;
@@ -143,9 +143,13 @@ impl Scene {
                 .with_context(|| format!("no {key}"))
         };
         let tools = number("tools")?;
-        let gateway =
-            Gateway::in_front_of(repository, Profile::Release, &self.folder, &self.sections)?;
-        until_all(
+        let gateway = Gateway::start_with_sections(
+            repository,
+            Profile::Release,
+            &self.folder,
+            &self.sections,
+        )?;
+        wait_until_all(
             &mut Connection::open(&gateway.origin)?,
             "embedded",
             tools,
@@ -162,15 +166,15 @@ impl Scene {
             let answer = text(&session.call("discover_apis", &json!({ "tool": name }))?)?;
             described.push((answer, own.to_string()));
         }
-        let (conversation, straight) = self.converse(&mut session)?;
-        Ok(Heard {
+        let (conversation, direct) = self.converse(&mut session)?;
+        Ok(RecordedTexts {
             tools,
             catalog: number("catalog")?,
             shown: number("shown")?,
             searches,
             definitions: described,
             conversation,
-            straight,
+            direct,
         })
     }
 
@@ -186,20 +190,20 @@ impl Scene {
         if answer["isError"] == true || !read.contains(NOTE[0]) {
             bail!("{tool} answered {answer}");
         }
-        let straight = vec![
+        let direct = vec![
             json!({ "name": tool, "arguments": arguments }).to_string(),
             read.clone(),
         ];
         Ok((
             vec![query.to_string(), found, call.to_string(), read],
-            straight,
+            direct,
         ))
     }
 }
 
 const SEARCH: &str = "search_available_tools";
 /// More would add nothing new.
-const MOST_DESCRIBED: usize = 300;
+const MAX_DESCRIBED: usize = 300;
 const NOTES: &str = "my-notes";
 const NOTE: [&str; 4] = [
     "The release goes out on Thursday if the migration has run everywhere by Wednesday noon.",
@@ -253,7 +257,7 @@ fn collect_found_tools<'a>(
             found.push(tool);
         }
     }
-    found.truncate(MOST_DESCRIBED);
+    found.truncate(MAX_DESCRIBED);
     found
 }
 

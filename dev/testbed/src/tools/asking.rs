@@ -169,8 +169,8 @@ async fn elicit(call: TestCall, what: &str, input: InputRequest) -> CallOutcome 
     ))
 }
 
-/// The eras differ most here: an older server rejects the call with a list of pages, and works when
-/// it is called again; a newer one asks.
+/// The eras differ most here: an older server rejects the call with a list of pages, and succeeds
+/// when it is called again; a newer one asks.
 async fn visit(call: TestCall) -> CallOutcome {
     let input = InputRequest::visit("Please sign in", "https://example.com/sign-in");
     if !matches!(call.dialogue, Dialogue::Legacy) {

@@ -34,7 +34,7 @@ async fn job(call: TestCall) -> CallOutcome {
 
 /// The job no longer belongs to a request, so its messages go to the stream for such messages.
 async fn go_on(call: TestCall, words: String) {
-    call.server.file("go").await;
+    call.server.wait_for_file("go").await;
     let (peer, outbox) = (&call.peer, &call.peer.general);
     let line = json!({ "level": "error", "logger": "job", "data": words });
     outbox.send(Notification::new(method::LOG, Some(raw(&line))));

@@ -1,4 +1,4 @@
-//! Tools about messages besides the result: logs, progress, changes, broken streams.
+//! Tools that send more than a result: logs, progress, changes, broken streams.
 
 use std::time::Duration;
 

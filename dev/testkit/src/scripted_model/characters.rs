@@ -123,8 +123,8 @@ fn lazy_end(request: &ModelRequest) -> Move {
     Move::Say(last.map_or_else(|| "That is done.".to_owned(), |it| it.result.clone()))
 }
 
-/// Makes each step at the third attempt at best: under a wrong name, with a wrong argument twice,
-/// and then correctly.
+/// Makes each step wrongly first: under a wrong name, then with a wrong argument twice, and then
+/// correctly.
 fn stumble_through(step: &TaskStep, request: &ModelRequest, since: usize) -> Move {
     let is_known = request.lists(&step.tool) || request.has_found(&step.tool);
     match since {

@@ -59,13 +59,13 @@ fn every_link_to_a_heading_finds_it() {
 }
 
 /// A newcomer reads a README, not a manual; the manual is in `docs`.
-const LONGEST_README: usize = 200;
+const MAX_README_LINES: usize = 200;
 
 #[test]
 fn the_readme_is_short_and_says_how_to_serve_and_how_to_test() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let lines = readme.lines().count();
-    assert!(lines <= LONGEST_README, "the README has {lines} lines");
+    assert!(lines <= MAX_README_LINES, "the README has {lines} lines");
     for command in ["cargo run --release -- serve", "cargo xtask test"] {
         let block = format!("```sh\n{command}\n```");
         assert!(readme.contains(&block), "the README lacks `{command}`");

@@ -2,8 +2,8 @@
 //!
 //! # Layout
 //! - [`edges`]: allowed dependencies between crates
-//! - [`edges`]: allowed dependencies between crates
 //! - [`documents`]: paths, links and functions named in documents exist
+//! - [`tidy`]: rules for every file
 
 #![expect(
     clippy::unwrap_used,

@@ -135,10 +135,10 @@ pub(super) async fn record_template_run(
 }
 
 async fn record_run(turn: &Turn, run: &ProgramRun<'_>) {
-    let id = LearnedTemplate::id_of(run.code);
+    let id = LearnedTemplate::id_for_code(run.code);
     change_template(turn, &id, |known| match known {
         Some(known) => Some(known.after_run(run, true)),
-        None => LearnedTemplate::begin(run).map(|template| (template, None)),
+        None => LearnedTemplate::from_first_run(run).map(|template| (template, None)),
     })
     .await;
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use kitbag_domain::text::strip_to_one_line;
 use kitbag_domain::{Outcome, ServerName};
 use kitbag_intents::cache::NewResult;
-use kitbag_intents::route::{self, RouteNext, RouteTurn, StepEnd};
+use kitbag_intents::route::{self, RouteDecision, RouteNext, StepEnd};
 use kitbag_intents::{
     CacheKey, CacheMark, CacheSubject, DirectCall, Discovery, RouteCounter, RouteEvent, RouteStep,
     TemplateName,
@@ -123,11 +123,11 @@ impl IntentRequest {
         let flags = self.turn.gateway.code.route;
         let mut step = route::FIRST;
         if let Some(discovery) = Discovery::parse(&self.intent, &self.params) {
-            let next = route::discovery_first(&flags);
+            let decision = route::discovery_first(&flags);
             self.intent = discovery.words;
             self.params = discovery.arguments;
-            self.record_step(&next);
-            match next.next {
+            self.record_step(&decision);
+            match decision.next {
                 RouteNext::Try(first) => step = first,
                 _ => return (RouteStep::Candidates, self.unknown_intent()),
             }
@@ -231,7 +231,7 @@ impl IntentRequest {
     }
 
     /// Counts and logs the outcome of a step.
-    fn record_step(&self, next: &RouteTurn) {
+    fn record_step(&self, next: &RouteDecision) {
         let meter = &self.turn.gateway.services.meter;
         if let Some(counter) = next.counter {
             meter.record_event(&self.turn.client, counter_event(counter));

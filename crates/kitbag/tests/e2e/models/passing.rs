@@ -100,7 +100,7 @@ async fn paths_bodies_headers_and_errors_pass_as_they_are() {
     let client = plain_client();
     let proxied = Proxied::with("").await;
     for status in [200, 302, 400, 404, 429, 500, 529] {
-        proxied.vendor.becomes(answer_with_status(status));
+        proxied.vendor.set_script(answer_with_status(status));
         for (vendor, path, body) in [
             (
                 "anthropic",
@@ -142,7 +142,7 @@ async fn large_bodies_pass_and_too_large_ones_are_refused_in_the_words_of_the_ve
     let body = large(10_000_000);
     proxied
         .vendor
-        .becomes(|received| Response::new(received.body.clone().into()));
+        .set_script(|received| Response::new(received.body.clone().into()));
     same_both_ways(
         &client,
         &proxied,
@@ -175,7 +175,7 @@ async fn large_bodies_pass_and_too_large_ones_are_refused_in_the_words_of_the_ve
 /// Requests a stream and waits for its first event.
 async fn open_stream(proxied: &Proxied) -> (reqwest::Response, AnswerSource) {
     let (sources, mut source) = tokio::sync::mpsc::unbounded_channel();
-    proxied.vendor.becomes(move |_| {
+    proxied.vendor.set_script(move |_| {
         let (body, source) = in_pieces();
         let _ = source.pieces.send(Ok(Bytes::from("event: one\n\n")));
         let _ = sources.send(source);

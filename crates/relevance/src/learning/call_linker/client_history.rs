@@ -17,7 +17,7 @@ const SESSION_TIMEOUT: i64 = 30 * 60_000;
 /// A request repeated within this time after a call puts the call in doubt. If another tool is
 /// called then, the first one did not help.
 const REPEAT_WINDOW: i64 = 60_000;
-/// More runs than a client has at once.
+/// A client seldom has more runs at once.
 const MAX_RUNS: usize = 16;
 /// Remembered lessons, so that the same call for the same request teaches once.
 const MAX_TAUGHT: usize = 1_000;
@@ -130,14 +130,21 @@ impl ClientHistory {
     pub(super) fn link_call(
         &mut self,
         run: Option<&Arc<str>>,
-        heard: &[ClientRequest],
+        credential_requests: &[ClientRequest],
         call: FinishedCall<'_>,
     ) -> Vec<LessonDraft> {
         let link = match run {
             None => Some(&self.requests),
             Some(run) => self.runs.iter().find(|(id, _)| id == run).map(|it| &it.1),
         }
-        .and_then(|own| own.find_for_call(heard, call.tool, &call.arguments.values, call.at));
+        .and_then(|own| {
+            own.find_for_call(
+                credential_requests,
+                call.tool,
+                &call.arguments.values,
+                call.at,
+            )
+        });
         let mut drafts = match &link {
             Some((request, evidence)) => self.lessons_from(request, *evidence, &call),
             None => Vec::new(),
@@ -178,8 +185,8 @@ impl ClientHistory {
             (true, LinkEvidence::Said) => Signal::SaidThenUsed,
         };
         let mut signals = vec![(call.tool.to_owned(), signal)];
-        if let (true, LinkEvidence::Found(place)) = (call.succeeded, evidence) {
-            let passed = self.bypassed_tools(&request.found[..place], call.tool);
+        if let (true, LinkEvidence::Found(rank)) = (call.succeeded, evidence) {
+            let passed = self.bypassed_tools(&request.found[..rank], call.tool);
             signals.extend(passed.map(|other| (other.clone(), Signal::Bypassed)));
         }
         if self.taught.len() > MAX_TAUGHT {

@@ -90,8 +90,8 @@ impl ClientRequest {
     }
 
     fn rank_evidence(&self, tool: &str) -> Option<LinkEvidence> {
-        let place = self.found.iter().position(|found| found == tool);
-        place.map(LinkEvidence::Found)
+        let rank = self.found.iter().position(|found| found == tool);
+        rank.map(LinkEvidence::Found)
     }
 
     fn agrees_with(&self, values: &HashSet<String>) -> bool {
@@ -113,21 +113,25 @@ impl RecentRequests {
 
     /// Returns the request that a call followed from: the latest search that returned the tool,
     /// else the prompt that came with the call, else the latest request that the arguments agree
-    /// with. `heard` are requests that arrived outside MCP.
+    /// with. `credential_requests` arrived outside MCP.
     pub(super) fn find_for_call(
         &self,
-        heard: &[ClientRequest],
+        credential_requests: &[ClientRequest],
         tool: &str,
         values: &str,
         at: Timestamp,
     ) -> Option<(ClientRequest, LinkEvidence)> {
-        let all = self.0.iter().chain(heard).filter(|it| it.is_recent(at));
+        let all = self
+            .0
+            .iter()
+            .chain(credential_requests)
+            .filter(|it| it.is_recent(at));
         let mut all: Vec<&ClientRequest> = all.collect();
         all.sort_by_key(|it| std::cmp::Reverse(it.number));
         let found = all
             .iter()
             .find_map(|it| Some((*it, it.rank_evidence(tool)?)));
-        let text_words = || {
+        let prompt = || {
             let mut own = self.0.iter().rev();
             own.find(|it| it.is_prompt && it.is_recent(at))
         };
@@ -136,7 +140,7 @@ impl RecentRequests {
             all.iter().copied().find(|it| it.agrees_with(&values))
         };
         let link = found.or_else(|| {
-            let request = text_words().or_else(agreeing)?;
+            let request = prompt().or_else(agreeing)?;
             Some((request, LinkEvidence::Said))
         });
         link.map(|(request, evidence)| (request.clone(), evidence))

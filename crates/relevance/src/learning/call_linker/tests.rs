@@ -8,7 +8,7 @@ const MINUTE: i64 = 60_000;
 
 /// `story` has lines such as `2 ann searches hungry: a b c`, beginning with the minute. Lessons are
 /// expected as `signal tool request`. Requests are similar if their first letters are equal,
-/// `ann/1` is Ann's first program run, and `person` speaks outside MCP.
+/// `ann/1` is Ann's first program run, and requests of `person` arrive outside MCP.
 #[track_caller]
 fn check(story: &str, expected: &[&str]) {
     let mut linker = CallLinker::default();
@@ -108,7 +108,7 @@ fn a_call_belongs_to_the_search_that_found_its_tool() {
 }
 
 #[test]
-fn time_by_itself_links_nothing() {
+fn elapsed_time_alone_links_nothing() {
     for story in [
         "0 ann searches hungry: b\n0 ann calls a",
         "0 ann searches hungry: a\n11 ann calls a",
@@ -120,7 +120,7 @@ fn time_by_itself_links_nothing() {
 }
 
 #[test]
-fn words_belong_to_the_calls_that_they_arrived_with() {
+fn a_prompt_belongs_to_the_calls_that_it_arrived_with() {
     check(
         "0 ann says hungry\n1 ann calls a",
         &["said_then_used a hungry"],

@@ -1,7 +1,7 @@
-//! A worker that attacks its own jail on a program's order, for the tests of the sandbox.
+//! A worker that attacks its own jail if a program asks for it, for the sandbox tests.
 //!
-//! A program that begins with `//attack name` is not run: the attack of that name is made instead,
-//! and its outcome is the value. Other programs run as always.
+//! A program that begins with `//attack name` is not run. Instead, the worker makes the attack of
+//! that name and returns its outcome. Other programs run normally.
 
 #[cfg(target_os = "linux")]
 mod old_kernel;
@@ -17,7 +17,7 @@ use kitbag_sandbox::{JailLayer, worker};
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     if let Some(layer) = missing_layer() {
-        old_kernel::lack(&layer).expect("the kernel takes the filter");
+        old_kernel::simulate_missing(&layer).expect("the kernel takes the filter");
         return worker::main_with(&JailLayer::ALL, attack);
     }
     worker::main_with(&layers(), attack)

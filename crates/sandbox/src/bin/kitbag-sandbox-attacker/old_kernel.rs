@@ -1,5 +1,5 @@
-//! Simulates a kernel without a layer of the jail: a filter answers its system calls as such a
-//! kernel would.
+//! Simulates a kernel without a layer of the jail: a filter fails the layer's system calls as such
+//! a kernel would.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,8 +9,8 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// From here on, the layer is unavailable.
-pub(crate) fn lack(layer: &str) -> io::Result<()> {
+/// Makes the layer unavailable to this process.
+pub(crate) fn simulate_missing(layer: &str) -> io::Result<()> {
     let calls = match layer {
         "Landlock" => vec![(libc::SYS_landlock_create_ruleset, Vec::new())],
         "seccomp" => vec![

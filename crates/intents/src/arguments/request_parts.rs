@@ -1,12 +1,12 @@
 //! A request as parts that can be values: paths, numbers, quoted texts, names.
 
-use crate::words::{SpokenRequest, SpokenWord, is_preposition, is_word};
+use crate::words::{FoldedRequest, RequestWord, is_preposition, is_word};
 
 /// A request with the kind of each of its words.
 #[derive(Debug)]
-pub(super) struct Spoken<'a> {
+pub(super) struct RequestParts<'a> {
     pub(super) text: &'a str,
-    pub(super) request: SpokenRequest,
+    pub(super) folded: FoldedRequest,
     pub(super) kinds: Vec<PartKind>,
 }
 
@@ -32,29 +32,29 @@ pub(super) enum PartKind {
     Plain,
 }
 
-impl<'a> Spoken<'a> {
+impl<'a> RequestParts<'a> {
     pub(super) fn read(text: &'a str) -> Self {
-        let request = SpokenRequest::read(text);
-        let kinds = request.words.iter().enumerate();
+        let folded = FoldedRequest::read(text);
+        let kinds = folded.words.iter().enumerate();
         let kinds = kinds.map(|(at, word)| kind(at, word)).collect();
         Self {
             text,
-            request,
+            folded,
             kinds,
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.request.words.len()
+        self.folded.words.len()
     }
 
     pub(super) fn raw(&self, at: usize) -> &str {
-        &self.request.words[at].raw
+        &self.folded.words[at].raw
     }
 
     /// The word in its form for comparison; empty for a quoted text.
     pub(super) fn folded_word(&self, at: usize) -> &str {
-        self.request.words[at].folded.as_deref().unwrap_or("")
+        self.folded.words[at].folded.as_deref().unwrap_or("")
     }
 
     pub(super) fn kind(&self, at: usize) -> PartKind {
@@ -63,7 +63,7 @@ impl<'a> Spoken<'a> {
 
     /// The words in a range, as written.
     pub(super) fn slice(&self, from: usize, to: usize) -> String {
-        self.request.text(&self.request.words[from..to])
+        self.folded.text(&self.folded.words[from..to])
     }
 }
 
@@ -75,7 +75,7 @@ impl PartKind {
     }
 }
 
-fn kind(at: usize, word: &SpokenWord) -> PartKind {
+fn kind(at: usize, word: &RequestWord) -> PartKind {
     let raw = word.raw.as_str();
     let Some(folded) = &word.folded else {
         let spaced = raw.contains(char::is_whitespace);

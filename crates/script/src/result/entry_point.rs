@@ -15,7 +15,7 @@ const MAIN: &str = "main";
 /// The values that every program can use, and that an entry point may therefore take by name.
 const GIVEN: [&str; 5] = ["tools", "params", "call", "search", "describe"];
 
-pub(super) struct StartFunction<'p, 'a> {
+pub(super) struct EntryPoint<'p, 'a> {
     pub(super) name: &'p str,
     pub(super) parameters: &'p FormalParameters<'a>,
 }
@@ -24,7 +24,7 @@ pub(super) struct StartFunction<'p, 'a> {
 pub(super) fn find<'p, 'a>(
     parsed: &'p Parsed<'a>,
     statements: &[&'p Statement<'a>],
-) -> Option<StartFunction<'p, 'a>> {
+) -> Option<EntryPoint<'p, 'a>> {
     let is_alone = statements.len() == 1;
     statements
         .iter()
@@ -49,7 +49,7 @@ fn argument(parsed: &Parsed<'_>, it: &FormalParameter<'_>) -> Result<String, Syn
         .ok_or_else(|| parsed.unsupported_mistake(Unsupported::Parameter, it.span))
 }
 
-fn exported_function<'p, 'a>(statement: &'p Statement<'a>) -> Option<StartFunction<'p, 'a>> {
+fn exported_function<'p, 'a>(statement: &'p Statement<'a>) -> Option<EntryPoint<'p, 'a>> {
     match statement {
         Statement::ExportDeclaration(it) => declared_by(&it.declaration),
         Statement::ExportDefaultDeclaration(it) => match &it.declaration {
@@ -60,7 +60,7 @@ fn exported_function<'p, 'a>(statement: &'p Statement<'a>) -> Option<StartFuncti
     }
 }
 
-fn declared_by<'p, 'a>(declaration: &'p Declaration<'a>) -> Option<StartFunction<'p, 'a>> {
+fn declared_by<'p, 'a>(declaration: &'p Declaration<'a>) -> Option<EntryPoint<'p, 'a>> {
     match declaration {
         Declaration::FunctionDeclaration(it) => function(it),
         Declaration::VariableDeclaration(it) => match it.declarations.as_slice() {
@@ -71,15 +71,15 @@ fn declared_by<'p, 'a>(declaration: &'p Declaration<'a>) -> Option<StartFunction
     }
 }
 
-fn function<'p, 'a>(it: &'p Function<'a>) -> Option<StartFunction<'p, 'a>> {
+fn function<'p, 'a>(it: &'p Function<'a>) -> Option<EntryPoint<'p, 'a>> {
     let name = it.id.as_ref()?.name.as_str();
-    (!it.generator).then_some(StartFunction {
+    (!it.generator).then_some(EntryPoint {
         name,
         parameters: &it.params,
     })
 }
 
-fn variable<'p, 'a>(it: &'p VariableDeclarator<'a>) -> Option<StartFunction<'p, 'a>> {
+fn variable<'p, 'a>(it: &'p VariableDeclarator<'a>) -> Option<EntryPoint<'p, 'a>> {
     let BindingPattern::BindingIdentifier(id) = &it.id else {
         return None;
     };
@@ -88,7 +88,7 @@ fn variable<'p, 'a>(it: &'p VariableDeclarator<'a>) -> Option<StartFunction<'p, 
         Expression::FunctionExpression(it) if !it.generator => &it.params,
         _ => return None,
     };
-    Some(StartFunction {
+    Some(EntryPoint {
         name: id.name.as_str(),
         parameters,
     })

@@ -25,12 +25,12 @@ impl DefinitionOverride<'_> {
             return;
         }
         if let Some(mut schema) = definition.read::<Map<String, Value>>(SCHEMA) {
-            self.take_out(&mut schema);
+            self.remove_arguments(&mut schema);
             definition.put(SCHEMA, &schema);
         }
     }
 
-    fn take_out(&self, schema: &mut Map<String, Value>) {
+    fn remove_arguments(&self, schema: &mut Map<String, Value>) {
         let is_gone = |name: &str| self.is_fixed(name) || self.is_hidden(name);
         if let Some(Value::Object(properties)) = schema.get_mut(PROPERTIES) {
             properties.retain(|name, _| !is_gone(name));

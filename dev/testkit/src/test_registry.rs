@@ -11,68 +11,71 @@ use serde_json::{Value, json};
 
 /// A registry on this machine; it ends with the test.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct TestRegistry {
     pub url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    received_searches: Arc<Mutex<Vec<String>>>,
     serving: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Clone)]
-struct Books {
+struct RegistryState {
     entries: Arc<Vec<Value>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    received_searches: Arc<Mutex<Vec<String>>>,
 }
 
 /// Small, so that there are several pages.
 const PER_PAGE: usize = 3;
 
-impl Shelf {
+impl TestRegistry {
     pub async fn open() -> Self {
         let entries: Vec<Value> = serde_json::from_str(include_str!("entries.json")).unwrap();
-        let books = Books {
+        let state = RegistryState {
             entries: Arc::new(entries),
-            asked: Arc::default(),
+            received_searches: Arc::default(),
         };
-        let asked = books.asked.clone();
+        let received_searches = state.received_searches.clone();
         let router = Router::new()
-            .route("/base/v0.1/servers", get(list))
-            .route("/base/v0.1/servers/{name}/versions/{version}", get(one))
-            .with_state(books);
+            .route("/base/v0.1/servers", get(list_servers))
+            .route(
+                "/base/v0.1/servers/{name}/versions/{version}",
+                get(get_server),
+            )
+            .with_state(state);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/base", listener.local_addr().unwrap());
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
             url,
-            asked,
+            received_searches,
             serving,
         }
     }
 
     /// The received search texts, in order.
     pub fn searches(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        self.received_searches.lock().unwrap().clone()
     }
 }
 
-impl Drop for Shelf {
+impl Drop for TestRegistry {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
-async fn list(State(books): State<Books>, RawQuery(query): RawQuery) -> Response {
+async fn list_servers(State(state): State<RegistryState>, RawQuery(query): RawQuery) -> Response {
     let query = query.unwrap_or_default();
     let search = parameter(&query, "search").unwrap_or_default();
     let from: usize = parameter(&query, "cursor").map_or(0, |cursor| cursor.parse().unwrap());
     let limit: usize = parameter(&query, "limit").map_or(PER_PAGE, |limit| limit.parse().unwrap());
     assert_eq!(parameter(&query, "version").as_deref(), Some("latest"));
     if from == 0 {
-        books.asked.lock().unwrap().push(search.clone());
+        state.received_searches.lock().unwrap().push(search.clone());
     }
     if let Some(trouble) = error_response(&search) {
         return trouble;
     }
-    let found: Vec<_> = books
+    let found: Vec<_> = state
         .entries
         .iter()
         .filter(|entry| matches_search(entry, &search.to_lowercase()))
@@ -113,12 +116,12 @@ fn error_response(search: &str) -> Option<Response> {
     }
 }
 
-async fn one(
-    State(books): State<Books>,
+async fn get_server(
+    State(state): State<RegistryState>,
     Path((name, version)): Path<(String, String)>,
 ) -> Response {
-    let mut entries = books.entries.iter();
-    match entries.find(|entry| is_version(entry, &name, &version)) {
+    let mut entries = state.entries.iter();
+    match entries.find(|entry| is_version_of(entry, &name, &version)) {
         Some(entry) => axum::Json(entry).into_response(),
         None => (
             StatusCode::NOT_FOUND,
@@ -134,7 +137,7 @@ fn parameter(query: &str, key: &str) -> Option<String> {
     Some(value.into_owned())
 }
 
-fn is_version(entry: &Value, name: &str, version: &str) -> bool {
+fn is_version_of(entry: &Value, name: &str, version: &str) -> bool {
     let official = &entry["_meta"]["io.modelcontextprotocol.registry/official"];
     let wanted = match version {
         "latest" => official["isLatest"] != json!(false),

@@ -1,5 +1,4 @@
-//! The real binary in front of real tools: its indexing time, its searches per second, and its
-//! memory.
+//! Measures the real binary in front of real tools: indexing time, searches per second and memory.
 
 use std::fs;
 use std::path::Path;
@@ -16,12 +15,12 @@ use crate::catalog::{Tool, Upstreams};
 use crate::clients;
 use crate::http::Connection;
 use crate::load::{self, Sample};
-use crate::peer::until_all;
+use crate::peer::wait_until_all;
 use crate::table;
 
-/// The real binary in front of real tools.
+/// The figures of the real binary.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct GatewaySpeed {
     some: usize,
     from_nothing: Duration,
     from_store: Duration,
@@ -31,7 +30,7 @@ pub(crate) struct Whole {
     memory_kib: u64,
 }
 
-impl Whole {
+impl GatewaySpeed {
     pub(crate) fn measure(
         repository: &Repository,
         data: Option<&Path>,
@@ -168,14 +167,14 @@ impl Config<'_> {
     /// Starts a gateway with all vectors, and measures how long that took.
     fn serve(&self, upstreams: &Upstreams, tools: usize) -> anyhow::Result<(Gateway, Duration)> {
         let start = Instant::now();
-        let gateway = Gateway::in_front_of(
+        let gateway = Gateway::start_with_sections(
             self.repository,
             Profile::Release,
             self.folder,
             &upstreams.sections(),
         )?;
         let mut connection = Connection::open(&gateway.origin)?;
-        let ready = until_all(&mut connection, "embedded", tools, start)?;
+        let ready = wait_until_all(&mut connection, "embedded", tools, start)?;
         Ok((gateway, ready))
     }
 }

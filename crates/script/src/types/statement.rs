@@ -20,7 +20,7 @@ impl<'a> Blanking<'_, 'a> {
         match it {
             Declaration::TSEnumDeclaration(it) => self.note_mistake(Unsupported::Enum, it.span),
             Declaration::TSNamespaceDeclaration(it) => {
-                self.note_mistake(Unsupported::Namespace, it.span)
+                self.note_mistake(Unsupported::Namespace, it.span);
             }
             Declaration::TSImportEqualsDeclaration(it) => {
                 self.note_mistake(Unsupported::Import, it.span);
@@ -39,14 +39,14 @@ impl<'a> Blanking<'_, 'a> {
         }
         match it {
             ModuleDeclaration::ImportDeclaration(it) => {
-                self.note_mistake(Unsupported::Import, it.span)
+                self.note_mistake(Unsupported::Import, it.span);
             }
             ModuleDeclaration::ExportAllDeclaration(_)
             | ModuleDeclaration::ExportFromDeclaration(_) => {
                 self.note_mistake(Unsupported::ExportFrom, it.span());
             }
             ModuleDeclaration::TSExportAssignment(it) => {
-                self.note_mistake(Unsupported::Export, it.span)
+                self.note_mistake(Unsupported::Export, it.span);
             }
             ModuleDeclaration::ExportDeclaration(it) => {
                 self.edits.blank(it.span.start, it.declaration.span().start);

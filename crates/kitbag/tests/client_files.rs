@@ -271,8 +271,8 @@ fn moving_servers_reports_missing_values_and_servers_that_stay() {
     let odd = json!({ "mcpServers": { "odd": { "command": "x", "env": { "A=B": "c" } } } });
     fs::write(home.path(".claude.json"), odd.to_string()).unwrap();
     let printed = home.ok(&["install", "--client", "claude-code", "--move-servers"]);
-    let stays = "Stays in Claude Code, because Kitbag cannot use it: odd (`A=B` cannot be the name of an \
-                 environment variable)";
+    let stays = "Stays in Claude Code, because Kitbag cannot use it: odd (`A=B` is not a valid \
+                 environment variable name)";
     assert!(
         printed.contains(stays) && !printed.contains("--move-servers"),
         "{printed}"

@@ -87,7 +87,8 @@ fn an_address_that_cannot_be_served_is_explained() {
     );
     let printed = home.run(&["serve", "--bind", "7420"]).stderr;
     assert!(
-        printed.contains("`7420` is not an address") && printed.contains("like \"127.0.0.1:7420\""),
+        printed.contains("`7420` is not a valid listen address")
+            && printed.contains("like \"127.0.0.1:7420\""),
         "{printed}"
     );
 }

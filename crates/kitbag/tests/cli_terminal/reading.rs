@@ -64,7 +64,7 @@ fn what_is_no_text_goes_into_a_file_or_a_pipe_and_not_to_a_terminal() {
     let printed = home.ok(&[&words[..], &["--output", "pixel.png"]].concat());
     assert_eq!(
         printed,
-        format!("Wrote {} bytes into pixel.png\n", piped.len())
+        format!("Wrote {} bytes to pixel.png\n", piped.len())
     );
     assert_eq!(fs::read(home.path("pixel.png")).unwrap(), piped);
     let refused = home.fails(&[&words[..], &["--output", "no/such/folder"]].concat());

@@ -245,7 +245,7 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
         doctor.only_finding("clients", "Gemini CLI", "warning")["what"]
             .as_str()
             .unwrap()
-            .contains("misspelt")
+            .contains("invalid syntax")
     );
     assert_eq!(doctor.code, Some(0), "{:#}", doctor.report);
 
@@ -292,7 +292,7 @@ fn a_client_that_does_not_find_kitbag_is_named() {
     assert!(
         said(&doctor, "Windsurf").starts_with("problem: starts `kitbag`, which is not on the PATH")
     );
-    assert!(said(&doctor, "Claude Code").contains("=> put it there, such as with `ln -s /"));
+    assert!(said(&doctor, "Claude Code").contains("=> put it there, for example with `ln -s /"));
     let expected = "warning: connects to http://127.0.0.1:1/mcp, where nothing is listening => run `kitbag serve`";
     assert_eq!(said(&doctor, "LM Studio"), expected);
 

@@ -226,7 +226,7 @@ async fn entries_that_cannot_or_should_not_be_added_are_reported() {
     );
     let printed = home.fails(&["servers", "add", "io.github.acme/bundle"]);
     assert!(
-        printed.contains("on this machine\n  why: it comes as a bundle (MCPB)"),
+        printed.contains("on this machine\n  why: it is a bundle (MCPB)"),
         "{printed}"
     );
     let printed = home.fails(&["servers", "add", "com.else/ledger"]);

@@ -256,7 +256,7 @@ async fn a_command_that_finds_the_disk_full_says_so_and_works_when_there_is_room
     let output = list().await;
     assert_eq!(output.code, Some(1), "{output:?}");
     assert!(
-        output.stderr.contains("is full; make room there"),
+        output.stderr.contains("is full; free some space"),
         "{output:?}"
     );
     disk.clear();

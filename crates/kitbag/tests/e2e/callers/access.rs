@@ -131,7 +131,7 @@ async fn a_gateway_without_keys_does_not_listen_beyond_this_machine() {
         let refused = home.kitbag(&["serve", "--bind", bind]).await;
         assert_ne!(refused.code, Some(0), "{bind}");
         assert!(
-            refused.stderr.contains("anyone who reaches this machine"),
+            refused.stderr.contains("anyone who can reach this machine"),
             "{}",
             refused.stderr
         );

@@ -219,7 +219,7 @@ async fn check_figures(model: &Model, endpoint: &str) {
     assert_eq!(report["scenarios"][0]["problem"], Value::Null);
     assert_eq!(
         report["scenarios"][1]["problem"],
-        "call 1, echo: at /message there is \"a\", not \"z\""
+        "call 1, echo: /message is \"a\", expected \"z\""
     );
 
     let table = run_eval(&home, endpoint, &[]).await.stdout;

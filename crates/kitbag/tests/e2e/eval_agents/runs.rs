@@ -96,14 +96,14 @@ async fn without_a_model_nothing_is_measured_and_the_remedy_is_printed() {
         &model,
         &[
             "suite.json does not match the server",
-            "the prompt `p0`, field `expectedTool`: the server offers no tool `eco`",
+            "the prompt `p0`, field `expectedTool`: the server has no tool `eco`",
         ],
     )
     .await;
     broken("\"resolves\"", "\"resolve\"");
     fails(
         &model,
-        &["suite.json is wrong in prompts[0] (p0), field `resolve`: there is no such field"],
+        &["suite.json: prompts[0] (p0), field `resolve`: unknown field"],
     )
     .await;
 }

@@ -369,7 +369,7 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
     };
     fails(
         &["--surface", "everything"],
-        "there are all (every tool), search",
+        "known: all (every tool), search",
     )
     .await;
     fails(
@@ -380,7 +380,7 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
     fails(&["--surface", "all,all"], "surface all is given twice").await;
     fails(
         &["--max-turns", "3"],
-        "--max-turns is only for --surface search",
+        "--max-turns applies only to --surface search",
     )
     .await;
     fails(

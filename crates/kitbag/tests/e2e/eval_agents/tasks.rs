@@ -90,7 +90,7 @@ async fn a_task_is_done_through_every_surface_as_its_clients_see_it() {
     assert_eq!(made[4], Vec::<&str>::new());
     assert_eq!((done[4], made[7].as_slice()), (0, &["bed__big"][..]));
     let faults = &models[4]["tasks"]["records"][0]["task"]["faults"];
-    assert_eq!(faults[0], "big was not called with success");
+    assert_eq!(faults[0], "big was not called successfully");
     // The confused script gets corrections, and succeeds with more calls.
     let more = |number: usize| made[8 + number].len() > made[number].len();
     assert!((0..4).all(more), "{made:?}");
@@ -159,7 +159,7 @@ async fn a_list_too_long_for_an_endpoint_is_truncated_and_reported() {
     assert_eq!(tasks["cost_usd"], json!((200.0 * 3.0 + 20.0 * 15.0) / 1e6));
     assert_eq!(
         tasks["records"][0]["task"]["faults"][0],
-        "the answer: `40 bytes` is missing in: i would rather talk."
+        "the answer: `40 bytes` is missing from: i would rather talk."
     );
 }
 

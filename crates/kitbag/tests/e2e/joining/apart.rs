@@ -68,7 +68,7 @@ async fn a_program_that_has_other_values_for_the_variables_of_the_configuration_
         .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
         .await;
     assert!(
-        printed.stderr.contains("other values for TOKEN"),
+        printed.stderr.contains("different values for TOKEN"),
         "{}",
         printed.stderr
     );

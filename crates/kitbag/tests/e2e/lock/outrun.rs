@@ -182,7 +182,7 @@ async fn a_server_that_announces_and_then_says_nothing_is_not_called() {
         assert!(passes(&caller).await);
         server.change();
         server.tell("mute");
-        let why = "does not say whether it still offers what was approved";
+        let why = "did not confirm the approved definition";
         until(&format!("{spoken:?} is unapproved"), async || {
             let output = caller.call("good__note_read", &json!({ "id": "n7" })).await;
             output.raw().contains(why).then_some(())

@@ -150,7 +150,7 @@ async fn an_authority_that_a_person_insists_on_is_not_exchanged_for_another() {
     ));
     let output = login(&home, &[]).await;
     let expected = format!(
-        "the server now uses `{}`, but our client belongs to `https://mine.example`",
+        "the server now uses `{}`, but Kitbag's client belongs to `https://mine.example`",
         guarded.base
     );
     assert!(output.stderr.contains(&expected), "{}", output.stderr);

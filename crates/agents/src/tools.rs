@@ -255,7 +255,7 @@ fn non_null_argument<'a>(arguments: &'a RawObject, key: &str) -> Option<&'a str>
 }
 
 fn name(text: String, key: &str) -> Result<String, ErrorObject> {
-    if text.len() > MAX_NAME_LENGTH {
+    if text.chars().count() > MAX_NAME_LENGTH {
         Err(invalid(format!(
             "`{key}` may have at most {MAX_NAME_LENGTH} characters"
         )))

@@ -116,10 +116,7 @@ async fn a_bad_edit_is_reported_and_the_previous_configuration_stays() {
             "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true",
             "but no key exists",
         ),
-        (
-            "[servers.two]\ncommand = '${secret:none",
-            "this is not TOML",
-        ),
+        ("[servers.two]\ncommand = '${secret:none", "invalid TOML"),
     ] {
         gateway.home.configure(edit);
         says(&gateway, output).await;

@@ -72,7 +72,7 @@ async fn what_is_missing_is_named_with_the_command_that_gives_it() {
     let (_, error) = printed.split_once("error: ").unwrap();
     assert_eq!(
         error,
-        "`io.github.acme/ledger` needs 2 values from you\n  why: source       The folder of the books (a path)\n       \
+        "`io.github.acme/ledger` needs 2 values\n  why: source       The folder of the books (a path)\n       \
          DB_PASSWORD  Of the database (a secret)\n  try: kitbag servers add io.github.acme/ledger --set --host=… \
          --set source=… --set DB_PASSWORD=…\n"
     );

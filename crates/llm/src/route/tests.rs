@@ -224,7 +224,7 @@ fn an_unknown_or_retired_model_is_rejected_with_existing_names() {
             (
                 json!({ "tier": "frontier", "provider": "gemini", "model": "gemini-3.1-flash-lite" }),
                 "NO_SUCH_MODEL: the model `gemini-3.1-flash-lite` of gemini was retired on 2027-05-07 => did you mean \
-                 `gemini-2.5-flash`?; known today: gemini-2.5-flash, gemini-2.5-pro, gemini-3.8-flash, gemini-4-argon",
+                 `gemini-3.8-flash`?; known today: gemini-2.5-flash, gemini-2.5-pro, gemini-3.8-flash, gemini-4-argon",
             ),
             (
                 json!({ "provider": "cerebras", "model": "gpt-oss-12b" }),

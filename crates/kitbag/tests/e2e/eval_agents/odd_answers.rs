@@ -184,7 +184,7 @@ async fn arguments_come_as_text_as_an_object_with_nulls_and_with_wrong_types() {
     check(
         &record(says(json!("{\"message\":[\"p\"]}"))).await,
         "wrong_arguments",
-        "the result has [\"p\"] as `message`, not \"p\"",
+        "`message` of the result is [\"p\"], expected \"p\"",
     );
     check(
         &record(says(json!({}))).await,

@@ -273,7 +273,8 @@ async fn a_template_that_is_wrong_is_refused_with_its_line_and_the_others_work()
     assert!(log.contains("bad.toml:2:11"), "{log}");
     until("the programs of templates are read", async || {
         let log = shop.gateway.log();
-        log.contains("not used: line 2, column 11").then_some(())
+        log.contains("has an error: line 2, column 11")
+            .then_some(())
     })
     .await;
 }

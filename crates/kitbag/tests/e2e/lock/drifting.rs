@@ -50,10 +50,7 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     all.knows("good__note_read").await;
     let names = all.tool_names().await;
     for (held, why) in [
-        (
-            "good__list_notes",
-            "gave it another name after it was approved",
-        ),
+        ("good__list_notes", "renamed it after it was approved"),
         ("good__purge", "added it after the others were approved"),
     ] {
         assert!(!names.iter().any(|it| it == held), "{held}");

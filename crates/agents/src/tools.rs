@@ -7,7 +7,7 @@ use crate::answers::AgentAnswers;
 use crate::library::Library;
 use crate::question::Miss;
 
-/// In bytes. Every text is compared with every name, letter by letter.
+/// In characters. Every text is compared with every name, letter by letter.
 const MAX_NAME_LENGTH: usize = 500;
 /// More agents than there are.
 const MAX_NAMES: usize = 100;

@@ -15,7 +15,7 @@ fn an_error_in_the_configuration_says_what_why_and_what_to_do() {
     assert_eq!(
         printed,
         format!(
-            "error: the configuration cannot be used\n  why: {}, line 2, in `servers.git`: there is no key \
+            "error: the configuration cannot be used\n  why: {}, line 2, in `servers.git`: unknown key \
              `comand`\n  try: did you mean `command`?\n",
             path.display()
         )

@@ -170,7 +170,7 @@ mod tests {
         check(
             &path,
             &spec("C:\\tools\\notes.exe", &[], &[]),
-            "in `command` of [servers.notes]",
+            "set `command` of [servers.notes]",
         );
         assert_eq!(path.to_string(), "program `C:\\tools\\notes.exe` not found");
         check(

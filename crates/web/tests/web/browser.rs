@@ -137,7 +137,7 @@ async fn an_address_without_a_page_is_reported_with_a_reason() {
         (format!("{site}/file"), "a file to download"),
         (format!("{site}/plain"), "not encrypted"),
         (format!("https://{closed}/"), "Connection refused"),
-        ("https://nothing.invalid/".to_owned(), "no address for it"),
+        ("https://nothing.invalid/".to_owned(), "no address found"),
         ("file:///etc/passwd".to_owned(), "`file:` addresses are not"),
         ("data:text/html,hi".to_owned(), "`data:` addresses are not"),
     ] {

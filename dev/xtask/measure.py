@@ -3,8 +3,8 @@
 
     python3 dev/xtask/measure.py [--names] [DIR]
 
-Only production code counts, without the folders `tests`, `benches` and `examples` and items under
-`#[cfg(test)]`. `--names` lists the most frequent function names.
+Only production code counts, without the folders `tests`, `benches` and `examples`, and items
+and modules under `#[cfg(test)]`. `--names` lists the most frequent function names.
 """
 
 import re
@@ -70,9 +70,17 @@ def main():
 
 def production_files(root, base):
     apart = {"tests", "benches", "examples", "target", "fuzz", "node_modules"}
+    test_modules = set()
+    paths = []
     for path in sorted(root.rglob("*.rs")):
         parts = path.relative_to(base).parts
         if apart.isdisjoint(parts) and parts[-1] not in {"tests.rs", "build.rs"} and "src" in parts:
+            folder = path.parent if path.stem in {"mod", "lib", "main"} else path.with_suffix("")
+            modules = re.findall(r"#\[cfg\(test\)\]\s*(?:pub(?:\(\w+\))? )?mod (\w+);", path.read_text())
+            test_modules |= {folder / module for module in modules}
+            paths.append(path)
+    for path in paths:
+        if not any(folder in test_modules for folder in [path.with_suffix(""), *path.parents]):
             yield path
 
 

@@ -51,7 +51,7 @@ const RENAMED: [(&str, &str); 6] = [
 pub(super) fn grouped_command() -> Command {
     let mut command = Cli::command();
     let template = format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n{}\n{{options}}{{after-help}}",
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n{}\nGlobal options:\n{{options}}{{after-help}}",
         list_verbs(&command)
     );
     command = command.help_template(template);

@@ -5,7 +5,6 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -20,15 +19,13 @@ const INSPECT: &str = "mcp-inspector --cli --format json --config ~/.cursor/mcp.
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
-fn a_newcomer_calls_a_tool_through_the_inspector_within_four_commands_and_a_minute() {
+fn a_newcomer_calls_a_tool_through_the_inspector_within_four_commands() {
     let home = tempfile::tempdir().unwrap();
     let terminal = newcomers_terminal(home.path());
     let shown = Transcript::read(&documents()["README.md"], "console real");
 
-    let begun = Instant::now();
     shown.replay(&terminal);
     let (answer, stderr) = terminal.run(INSPECT);
-    let took = begun.elapsed();
 
     let answer: Value =
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}\n{stderr}"));
@@ -37,7 +34,6 @@ fn a_newcomer_calls_a_tool_through_the_inspector_within_four_commands_and_a_minu
         "{answer}"
     );
     assert!(shown.steps().count() < 4, "{shown:#?}");
-    assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
 #[test]

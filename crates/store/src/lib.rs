@@ -31,9 +31,6 @@
 //! - `small_vector`: a vector in few bytes
 //! - `pepper`: the secret that the key hashes depend on; `private_file`: files with secrets
 //! - `properties`: properties of the store itself
-//!
-//! Each table has a directory with its statements: in `statements.rs` for both engines, or in
-//! `sqlite.rs` and `postgres.rs`.
 
 pub mod address;
 pub mod agent_state;

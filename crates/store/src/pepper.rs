@@ -64,47 +64,36 @@ pub(crate) async fn load_or_create(engine: &Engine, files: &Path) -> Result<Pepp
     if let Some(row) = engine.read_property(Property::Pepper).await? {
         return Pepper::from_bytes(row, row_location);
     }
-    match engine {
-        Engine::Sqlite(_) => load_file(engine, &files.join("pepper")).await,
-        Engine::Postgres(_) => create_row(engine).await,
+    let file = files.join("pepper");
+    let is_file = matches!(engine, Engine::Sqlite(_));
+    if is_file {
+        match fs::read(&file) {
+            Ok(bytes) => return Pepper::from_bytes(bytes, || file_location(&file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::file_error("read", &file, error)),
+        }
     }
-}
-
-async fn load_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
-    match fs::read(path) {
-        Ok(bytes) => Pepper::from_bytes(bytes, || file_location(path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create_file(engine, path).await,
-        Err(error) => Err(Error::file_error("read", path, error)),
-    }
-}
-
-async fn create_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
-    check_not_lost(engine, || file_location(path)).await?;
-    let pepper = Pepper(random_bytes());
-    private_file::write_atomically(path, &pepper.0)
-        .map_err(|source| Error::file_error("create", path, source))?;
-    Ok(pepper)
-}
-
-async fn create_row(engine: &Engine) -> Result<Pepper, Error> {
-    const ACTION: &str = "create the pepper of its keys";
-    check_not_lost(engine, row_location).await?;
-    let pepper = Pepper(random_bytes());
-    let mut transaction = engine.begin(ACTION).await?;
-    transaction
-        .put_property(Property::Pepper, &pepper.0)
-        .await?;
-    transaction.commit(ACTION).await?;
-    Ok(pepper)
-}
-
-async fn check_not_lost(engine: &Engine, location: impl FnOnce() -> String) -> Result<(), Error> {
     if keys::has_unrevoked_keys(engine).await? {
-        return Err(Error::PepperMissing {
-            location: location(),
-        });
+        let location = if is_file {
+            file_location(&file)
+        } else {
+            row_location()
+        };
+        return Err(Error::PepperMissing { location });
     }
-    Ok(())
+    let pepper = Pepper(random_bytes());
+    if is_file {
+        private_file::write_atomically(&file, &pepper.0)
+            .map_err(|source| Error::file_error("create", &file, source))?;
+    } else {
+        const ACTION: &str = "create the pepper of its keys";
+        let mut transaction = engine.begin(ACTION).await?;
+        transaction
+            .put_property(Property::Pepper, &pepper.0)
+            .await?;
+        transaction.commit(ACTION).await?;
+    }
+    Ok(pepper)
 }
 
 fn file_location(path: &Path) -> String {

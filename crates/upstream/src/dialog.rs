@@ -2,12 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use http::{HeaderName, HeaderValue};
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, method};
-use kitbag_wire::{
-    Era, Message, Notification, ProtocolVersion, Raw, RawObject, Request, RequestId, raw,
-};
+use kitbag_wire::{Era, Notification, ProtocolVersion, Raw, RawObject, Request, RequestId, raw};
 use serde_json::json;
 
 use crate::error::CallError;
@@ -50,14 +47,6 @@ impl Dialog {
             standing: draft.timeouts == CallTimeouts::ENDLESS,
         };
         self.router.register_request(id, pending);
-        self.send_draft(draft, id);
-        if self.link.close_signal().is_closed() {
-            self.router.fail_request(id, self.lost_error());
-        }
-        in_flight
-    }
-
-    fn send_draft(&self, draft: RequestDraft<'_>, id: i64) {
         let client = draft.client;
         let wait = client.and_then(|client| self.wait_for_roots(draft.era, client));
         let request = draft.into_request(id, matches!(self.link, Link::Http(_)));
@@ -65,6 +54,12 @@ impl Dialog {
             None => self.send(request),
             Some(wait) => self.send_after_roots(request, wait),
         }
+        if self.link.close_signal().is_closed() {
+            let reason = self.link.close_signal().reason();
+            let lost = CallError::for_lost_connection(&self.server, reason);
+            self.router.fail_request(id, lost);
+        }
+        in_flight
     }
 
     fn send(&self, request: OutgoingRequest) {
@@ -113,10 +108,6 @@ impl Dialog {
         self.link.notify(Notification::new(method, params).into());
     }
 
-    fn lost_error(&self) -> CallError {
-        CallError::for_lost_connection(&self.server, self.link.close_signal().reason())
-    }
-
     fn cancel_action(&self, id: i64, era: Era) -> crate::exchange::Cancel {
         let dialog = self.clone();
         Box::new(move || {
@@ -130,17 +121,13 @@ impl Dialog {
                 }
             };
             if needs_notification && !dialog.link.close_signal().is_closed() {
-                dialog.link.notify(cancelled_notification(id));
+                let params = RawObject::new()
+                    .with("requestId", &RequestId::Number(id))
+                    .with("reason", "the client no longer waits for the answer");
+                dialog.notify(method::CANCELLED, Some(params.to_raw()));
             }
         })
     }
-}
-
-fn cancelled_notification(id: i64) -> Message {
-    let params = RawObject::new()
-        .with("requestId", &RequestId::Number(id))
-        .with("reason", "the client no longer waits for the answer");
-    Notification::new(method::CANCELLED, Some(params.to_raw())).into()
 }
 
 impl RequestDraft<'_> {
@@ -154,7 +141,16 @@ impl RequestDraft<'_> {
         }
         match self.era {
             Era::Modern => self.add_client_meta(&mut meta),
-            Era::Legacy => remove_modern_members(&mut meta),
+            Era::Legacy => {
+                for key in [
+                    meta::PROTOCOL_VERSION,
+                    meta::CLIENT_INFO,
+                    meta::CLIENT_CAPABILITIES,
+                    meta::LOG_LEVEL,
+                ] {
+                    meta.remove(key);
+                }
+            }
         }
         if meta.is_empty() {
             self.params.remove("_meta");
@@ -179,10 +175,15 @@ impl RequestDraft<'_> {
     }
 
     fn into_request(self, id: i64, over_http: bool) -> OutgoingRequest {
-        let mut headers = match self.era {
-            Era::Modern if over_http => self.http_headers(),
-            Era::Modern | Era::Legacy => Vec::new(),
-        };
+        let mut headers = Vec::new();
+        if over_http && self.era == Era::Modern {
+            headers = headers::standard_headers(self.method, &self.params);
+            if let Some(table) = self.mirror
+                && self.method == method::CALL_TOOL
+            {
+                headers.extend(headers::mirrored_headers(table, &self.params));
+            }
+        }
         if over_http {
             headers.extend(headers::trace_headers(&self.params));
         }
@@ -192,27 +193,6 @@ impl RequestDraft<'_> {
             id,
             headers,
         }
-    }
-
-    fn http_headers(&self) -> Vec<(HeaderName, HeaderValue)> {
-        let mut headers = headers::standard_headers(self.method, &self.params);
-        if let Some(table) = self.mirror
-            && self.method == method::CALL_TOOL
-        {
-            headers.extend(headers::mirrored_headers(table, &self.params));
-        }
-        headers
-    }
-}
-
-fn remove_modern_members(meta: &mut RawObject) {
-    for key in [
-        meta::PROTOCOL_VERSION,
-        meta::CLIENT_INFO,
-        meta::CLIENT_CAPABILITIES,
-        meta::LOG_LEVEL,
-    ] {
-        meta.remove(key);
     }
 }
 

@@ -7,12 +7,9 @@
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use http::HeaderValue;
 use kitbag_domain::ServerName;
 use kitbag_wire::meta::{self, code, method};
-use kitbag_wire::{
-    Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, Response, is_too_deep, raw,
-};
+use kitbag_wire::{Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, is_too_deep, raw};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -108,13 +105,21 @@ async fn initialize_http(
     http: &HttpLink,
     limit: Duration,
 ) -> Result<HandshakeOutcome, StartError> {
-    let request = initialize_request(dialog.router.next_id());
+    let id = dialog.router.next_id();
+    let request = OutgoingRequest {
+        request: Request::new(id, method::INITIALIZE, Some(initialize_params())),
+        id,
+        headers: Vec::new(),
+    };
     let answer = tokio::time::timeout(limit, http.initialize(request)).await;
     let answer = answer.map_err(|_| timeout_error(dialog.server.clone(), limit))?;
     match answer {
         Ok((response, session)) => {
-            let hello = read_response(dialog, response)?;
-            begin_http_session(dialog, http, session, &hello.version);
+            let result = response.outcome;
+            let result = result.map_err(|error| protocol_error(&dialog.server, &error))?;
+            let hello = read_initialize(&dialog.server, &result)?;
+            http.begin_session(session, &hello.version);
+            dialog.notify(method::INITIALIZED, None);
             Ok(HandshakeOutcome::Hello(hello))
         }
         // A server of the HTTP+SSE transport rejects a POST to its URL.
@@ -129,32 +134,6 @@ async fn initialize_http(
         })),
         Err(error) => Err(start_error(&dialog.server, error)),
     }
-}
-
-fn initialize_request(id: i64) -> OutgoingRequest {
-    OutgoingRequest {
-        request: Request::new(id, method::INITIALIZE, Some(initialize_params())),
-        id,
-        headers: Vec::new(),
-    }
-}
-
-fn read_response(dialog: &Dialog, response: Response) -> Result<ServerHello, StartError> {
-    let server = &dialog.server;
-    let result = response
-        .outcome
-        .map_err(|error| protocol_error(server, &error))?;
-    read_initialize(server, &result)
-}
-
-fn begin_http_session(
-    dialog: &Dialog,
-    http: &HttpLink,
-    session: Option<HeaderValue>,
-    version: &str,
-) {
-    http.begin_session(session, version);
-    dialog.notify(method::INITIALIZED, None);
 }
 
 enum ProbeError {
@@ -198,17 +177,15 @@ fn new_draft(era: Era, method: &str, params: RawObject, limit: Duration) -> Requ
 /// True if a server rejects this version but lists it as supported. Such a server is modern, and
 /// the protocol says to ask it once more.
 fn supports_our_version(error: &CallError) -> bool {
-    match error {
-        CallError::Refused { error, .. } if error.code == code::UNSUPPORTED_VERSION => {
-            supported_versions(error).is_some_and(|versions| has_latest(&versions))
-        }
-        _ => false,
-    }
-}
-
-fn supported_versions(error: &ErrorObject) -> Option<Vec<String>> {
-    let data = error.data.as_deref()?;
-    RawObject::open(data).ok()?.read("supported")
+    let CallError::Refused { error, .. } = error else {
+        return false;
+    };
+    let data = error
+        .data
+        .as_deref()
+        .and_then(|data| RawObject::open(data).ok());
+    let versions = data.and_then(|data| data.read::<Vec<String>>("supported"));
+    error.code == code::UNSUPPORTED_VERSION && versions.is_some_and(|it| has_latest(&it))
 }
 
 fn has_latest(versions: &[String]) -> bool {
@@ -222,19 +199,17 @@ fn read_discover(result: &Raw) -> Option<ServerHello> {
     if !has_latest(&versions) {
         return None;
     }
+    let meta = result.get_object("_meta");
+    let server_info = meta
+        .and_then(|meta| unless_too_deep(meta.get(meta::SERVER_INFO)))
+        .or_else(|| unless_too_deep(result.get("serverInfo")));
     Some(ServerHello {
         era: Era::Modern,
         version: ProtocolVersion::LATEST.to_string(),
         capabilities: result.get_object("capabilities").unwrap_or_default(),
-        server_info: discovered_info(&result),
+        server_info,
         instructions: result.read("instructions"),
     })
-}
-
-fn discovered_info(result: &RawObject) -> Option<Raw> {
-    let meta = result.get_object("_meta");
-    meta.and_then(|meta| unless_too_deep(meta.get(meta::SERVER_INFO)))
-        .or_else(|| unless_too_deep(result.get("serverInfo")))
 }
 
 async fn handshake_legacy(dialog: &Dialog, limit: Duration) -> Result<ServerHello, StartError> {

@@ -85,23 +85,20 @@ impl HttpLink {
         };
         let id = packet.id;
         // The lock is held over both, or a task that ends at once would leave its entry behind.
-        let mut running = self.lock_running();
+        let mut running = lock(&self.running);
         // Boxed, because spawning moves a future several times, and this one is large.
-        let task = tokio::spawn(Box::pin(async move { link.exchange_or_fail(packet).await }));
+        let task = tokio::spawn(Box::pin(async move {
+            if let Err(error) = link.exchange(packet).await {
+                link.router.fail_request(id, error);
+            }
+            lock(&link.running).remove(&id);
+        }));
         running.insert(id, task.abort_handle());
-    }
-
-    async fn exchange_or_fail(&self, packet: OutgoingRequest) {
-        let id = packet.id;
-        if let Err(error) = self.exchange(packet).await {
-            self.router.fail_request(id, error);
-        }
-        self.lock_running().remove(&id);
     }
 
     /// Stops reading the answer. To a modern server, closing the stream is the cancellation.
     pub(crate) fn abandon(&self, id: i64) {
-        if let Some(task) = self.lock_running().remove(&id) {
+        if let Some(task) = lock(&self.running).remove(&id) {
             task.abort();
         }
     }
@@ -144,14 +141,12 @@ impl HttpLink {
         if let Some(link) = self.me.upgrade()
             && began.is_ok()
         {
-            tokio::spawn(async move { link.listen_until_closed().await });
-        }
-    }
-
-    async fn listen_until_closed(&self) {
-        tokio::select! {
-            () = self.read_standing_stream() => {}
-            () = self.closed.wait() => {}
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = link.read_standing_stream() => {}
+                    () = link.closed.wait() => {}
+                }
+            });
         }
     }
 
@@ -164,11 +159,13 @@ impl HttpLink {
         let response = self.post(&packet.request.into(), packet.headers).await?;
         let session = response.headers().get(SESSION_ID).cloned();
         let mut messages = self.read_messages(response).await?;
-        match first_response(&mut messages).await {
-            Ok(Some(response)) => return Ok((response, session)),
-            Ok(None) => self.router.forget(id),
-            Err(reason) => return Err(self.remote.lost_error(reason)),
+        while let Some(message) = messages.next().await {
+            let message = message.map_err(|reason| self.remote.lost_error(reason))?;
+            if let Message::Response(response) = message {
+                return Ok((response, session));
+            }
         }
+        self.router.forget(id);
         Err(self
             .remote
             .lost_error("the answer to `initialize` ended early"))
@@ -178,16 +175,12 @@ impl HttpLink {
         self.closed.close(STOPPED_BY_US);
         let session = self.session.get();
         if let Some(id) = session.and_then(|session| session.id.clone()) {
-            let goodbye = self.remote.send_and_ignore(self.end_session_request(id));
+            let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
+            request.headers_mut().clone_from(&self.remote.headers);
+            request.headers_mut().insert(SESSION_ID, id);
+            let goodbye = self.remote.send_and_ignore(request);
             let _ = tokio::time::timeout(GOODBYE_TIMEOUT, goodbye).await;
         }
-    }
-
-    fn end_session_request(&self, session: HeaderValue) -> reqwest::Request {
-        let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
-        request.headers_mut().clone_from(&self.remote.headers);
-        request.headers_mut().insert(SESSION_ID, session);
-        request
     }
 
     async fn exchange(&self, packet: OutgoingRequest) -> Result<(), CallError> {
@@ -271,31 +264,21 @@ impl HttpLink {
             let event = event.map_err(|error| error.to_string())?;
             since_event.reset();
             cursor.advance(event.id, event.retry);
-            self.deliver_event(&event.data.unwrap_or_default(), id, &outlet)
-                .await?;
+            let data = event.data.unwrap_or_default();
+            if data.trim().is_empty() {
+                continue;
+            }
+            match Message::parse(data.as_bytes()) {
+                Ok(message) => {
+                    self.router.deliver(message, id, &outlet).await;
+                    outlet.wait_for_room().await.map_err(|_| STUCK.to_owned())?;
+                }
+                Err(error) => {
+                    tracing::debug!(server = %self.remote.server, %error, "skipped an event");
+                }
+            }
         }
         Ok(())
-    }
-
-    async fn deliver_event(
-        &self,
-        data: &str,
-        id: Option<i64>,
-        outlet: &ReplySender,
-    ) -> Result<(), String> {
-        if data.trim().is_empty() {
-            return Ok(());
-        }
-        match Message::parse(data.as_bytes()) {
-            Ok(message) => {
-                self.router.deliver(message, id, outlet).await;
-                outlet.wait_for_room().await.map_err(|_| STUCK.to_owned())
-            }
-            Err(error) => {
-                tracing::debug!(server = %self.remote.server, %error, "skipped an event");
-                Ok(())
-            }
-        }
     }
 
     async fn read_messages(
@@ -364,26 +347,23 @@ impl HttpLink {
         }
         let limit = self.remote.max_bytes.min(MAX_ERROR_BODY);
         let body = read_body_within(response, limit).await.unwrap_or_default();
-        Err(self.status_to_error(status, &body))
-    }
-
-    fn status_to_error(&self, status: StatusCode, body: &[u8]) -> CallError {
         let server = self.remote.server.clone();
-        if self.is_session_over(status, body) {
+        if self.is_session_over(status, &body) {
             self.closed.close("the server ended the session");
-            return CallError::SessionExpired { server };
+            return Err(CallError::SessionExpired { server });
         }
-        match Message::parse(body) {
+        let is_auth = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        Err(match Message::parse(&body) {
             Ok(Message::Response(Response {
                 outcome: Err(error),
                 ..
-            })) if !is_auth(status) => CallError::Refused { server, error },
+            })) if !is_auth => CallError::Refused { server, error },
             _ => CallError::Http {
                 server,
                 status: status.as_u16(),
-                body: String::from_utf8_lossy(body).into_owned(),
+                body: String::from_utf8_lossy(&body).into_owned(),
             },
-        }
+        })
     }
 
     /// True if the status says that the session has ended. The specification says 404; servers
@@ -405,10 +385,6 @@ impl HttpLink {
 
     fn reply_sender(&self) -> ReplySender {
         ReplySender::Http(self.me.clone())
-    }
-
-    fn lock_running(&self) -> std::sync::MutexGuard<'_, HashMap<i64, AbortHandle>> {
-        lock(&self.running)
     }
 }
 
@@ -438,17 +414,6 @@ impl StreamCursor {
     }
 }
 
-async fn first_response(
-    messages: &mut BoxStream<'static, Result<Message, String>>,
-) -> Result<Option<Response>, String> {
-    while let Some(message) = messages.next().await {
-        if let Message::Response(response) = message? {
-            return Ok(Some(response));
-        }
-    }
-    Ok(None)
-}
-
 fn parse_event(event: Result<Sse, sse_stream::Error>) -> Option<Result<Message, String>> {
     match event {
         Ok(event) => Message::parse(event.data?.as_bytes()).ok().map(Ok),
@@ -462,10 +427,6 @@ fn is_event_stream(response: &reqwest::Response) -> bool {
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .is_some_and(|value| value.starts_with("text/event-stream"))
-}
-
-fn is_auth(status: StatusCode) -> bool {
-    status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN
 }
 
 /// Returns the HTTP client for servers, which follows no redirects. All servers share it: a request

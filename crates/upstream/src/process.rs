@@ -112,10 +112,22 @@ fn build_command(
         command.arg(arg.resolve(|name| lookup(name))?);
     }
     command.env_clear();
-    inherit_environment(&mut command);
-    set_environment(&mut command, launch, lookup)?;
+    for name in INHERITED {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    for (name, template) in &launch.env {
+        let value = template.resolve(|name| lookup(name))?;
+        mask::add_secret(&value);
+        command.env(name, value);
+    }
     command.env(child_mark::VARIABLE, mark.to_string());
-    set_folder(&mut command, launch);
+    // Not in the gateway's working directory: that may be a project, and package managers and
+    // interpreters obey the files they find there.
+    if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
+        command.current_dir(folder);
+    }
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -124,35 +136,6 @@ fn build_command(
     #[cfg(unix)]
     command.process_group(0);
     Ok(command)
-}
-
-fn set_folder(command: &mut Command, launch: &Launch<Template>) {
-    // Not in the gateway's working directory: that may be a project, and package managers and
-    // interpreters obey the files they find there.
-    if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
-        command.current_dir(folder);
-    }
-}
-
-fn inherit_environment(command: &mut Command) {
-    for name in INHERITED {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
-}
-
-fn set_environment(
-    command: &mut Command,
-    launch: &Launch<Template>,
-    lookup: &Lookup,
-) -> Result<(), MissingVariable> {
-    for (name, template) in &launch.env {
-        let value = template.resolve(|name| lookup(name))?;
-        mask::add_secret(&value);
-        command.env(name, value);
-    }
-    Ok(())
 }
 
 fn launch_error(

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use kitbag_domain::{Kind, ServerName};
 use kitbag_wire::meta::{self, code, method};
@@ -147,12 +147,12 @@ impl Router {
     }
 
     pub(crate) fn was_used(&self) -> bool {
-        *self.lock_users() != ConnectionUsers::None
+        *lock(&self.users) != ConnectionUsers::None
     }
 
     /// True if no other client has ever used the connection.
     pub(crate) fn is_only(&self, client: &ClientIdentity) -> bool {
-        self.lock_users().is_only(client)
+        lock(&self.users).is_only(client)
     }
 
     /// True while the server asks the client behind this request something.
@@ -279,14 +279,10 @@ impl Router {
             },
         };
         let pending = lock(&self.pending);
-        let about = related.or_else(|| self.lock_users().infer_request(&pending));
+        let about = related.or_else(|| lock(&self.users).infer_request(&pending));
         if let Some(request) = about.and_then(|id| pending.get(&id)) {
             request.reporter.send_event(event);
         }
-    }
-
-    fn lock_users(&self) -> MutexGuard<'_, ConnectionUsers> {
-        lock(&self.users)
     }
 
     fn cancel_question(&self, notification: &Notification) {
@@ -337,21 +333,16 @@ impl Router {
                 });
             }
             None => {
-                let outcome = self.answer_for_client(about_roots);
+                let users = lock(&self.users).clone();
+                let outcome = match about_roots {
+                    true => self.roots.answer_between_calls(&users),
+                    false => Err(no_client_to_ask(&users)),
+                };
                 outlet.reply(Response {
                     id: Some(id),
                     outcome,
                 });
             }
-        }
-    }
-
-    /// Answers a question that cannot be put to a client.
-    fn answer_for_client(&self, about_roots: bool) -> Result<Raw, ErrorObject> {
-        let users = self.lock_users().clone();
-        match about_roots {
-            true => self.roots.answer_between_calls(&users),
-            false => Err(no_client_to_ask(&users)),
         }
     }
 
@@ -387,7 +378,7 @@ impl Router {
         let pending = lock(&self.pending);
         // A request of the gateway has no client that could be asked.
         let related = related.filter(|id| !pending.get(id).is_some_and(Pending::is_our_own));
-        let about = related.or_else(|| self.lock_users().infer_request(&pending));
+        let about = related.or_else(|| lock(&self.users).infer_request(&pending));
         let reporter = &pending.get(&about?)?.reporter;
         let (ask, answer) = ClientQuestion::new(method, params, &reporter.asks, withdrawn.clone());
         reporter.send_event(CallEvent::Ask(ask)).then_some(answer)

@@ -4,8 +4,6 @@
 //! Every write gives its key a version that is unique in the tenant, so that a writer can require
 //! the version it read. The caller passes a tenant's limits.
 
-mod statements;
-
 use kitbag_domain::{Tenant, Timestamp};
 
 use crate::engine::Transaction;
@@ -66,6 +64,9 @@ pub enum StateDeleteOutcome {
     OtherVersion(i64),
 }
 
+const READ: &str = "read a value of an agent";
+const WRITE: &str = "store a value of an agent";
+
 impl Store {
     /// Returns the value of a key, unless it has expired.
     pub async fn get_state(
@@ -74,7 +75,17 @@ impl Store {
         key: &str,
         now: Timestamp,
     ) -> Result<Option<(StateEntry, String)>, Error> {
-        let row = statements::select_value(&self.engine, tenant, key, now).await?;
+        let row: Option<ValueRow> = self
+            .engine
+            .query("SELECT value, ")
+            .push(COLUMNS)
+            .push(" FROM agent_state WHERE tenant = $1 AND key = $2")
+            .push(" AND (expires_at IS NULL OR expires_at > $3)")
+            .bind(tenant.as_str())
+            .bind(key)
+            .bind(now.0)
+            .fetch_optional(READ)
+            .await?;
         Ok(row.map(|row| (StateEntry::from(row.entry), row.value)))
     }
 
@@ -86,7 +97,19 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<StateEntry>, Error> {
         let end = prefix_end(&page.prefix);
-        let rows = statements::select_page(&self.engine, tenant, page, end.as_deref(), now).await?;
+        let rows: Vec<EntryRow> = self
+            .engine
+            .query("SELECT ")
+            .push(COLUMNS)
+            .push(" FROM agent_state WHERE (expires_at IS NULL OR expires_at > $1)")
+            .bind(now.0)
+            .push_bind(" AND tenant = ", tenant.as_str())
+            .push_bind(" AND key >= ", &page.prefix)
+            .push_filter(" AND key < ", end.as_deref())
+            .push_filter(" AND key > ", page.after.as_deref())
+            .push_bind(" ORDER BY key LIMIT ", i64::from(page.limit))
+            .fetch_all("list the keys of agents")
+            .await?;
         Ok(rows.into_iter().map(StateEntry::from).collect())
     }
 
@@ -99,16 +122,30 @@ impl Store {
         limits: StateLimits,
         now: Timestamp,
     ) -> Result<StateWriteOutcome, Error> {
-        const ACTION: &str = "store a value of an agent";
-        let mut transaction = self.engine.begin(ACTION).await?;
+        let mut transaction = self.engine.begin(WRITE).await?;
         let mut sums = StateSums::lock(&mut transaction, tenant, now).await?;
-        let found = statements::select_version(&mut transaction, tenant, &write.key).await?;
+        let found = select_version(&mut transaction, tenant, &write.key).await?;
         let written = sums.apply_write(write, found, limits);
         if let StateWriteOutcome::Written(version) = written {
-            statements::put_value(&mut transaction, tenant, write, version, now).await?;
+            transaction
+                .query(
+                    "INSERT INTO agent_state (tenant, key, version, bytes, updated_at, expires_at, value)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant, key) DO UPDATE
+                     SET version = excluded.version, bytes = excluded.bytes, updated_at = excluded.updated_at,
+                         expires_at = excluded.expires_at, value = excluded.value",
+                )
+                .bind(tenant.as_str())
+                .bind(&write.key)
+                .bind(version)
+                .bind(write.byte_count())
+                .bind(now.0)
+                .bind(write.expires_at.map(|at| at.0))
+                .bind(&write.value)
+                .execute(WRITE)
+                .await?;
         }
-        statements::update_sums(&mut transaction, tenant, sums).await?;
-        transaction.commit(ACTION).await?;
+        sums.store(&mut transaction, tenant).await?;
+        transaction.commit(WRITE).await?;
         Ok(written)
     }
 
@@ -123,12 +160,17 @@ impl Store {
         const ACTION: &str = "delete a value of an agent";
         let mut transaction = self.engine.begin(ACTION).await?;
         let mut sums = StateSums::lock(&mut transaction, tenant, now).await?;
-        let found = statements::select_version(&mut transaction, tenant, key).await?;
+        let found = select_version(&mut transaction, tenant, key).await?;
         let deleted = sums.apply_delete(if_version, found);
         if deleted == StateDeleteOutcome::Deleted {
-            statements::delete_value(&mut transaction, tenant, key).await?;
+            transaction
+                .query("DELETE FROM agent_state WHERE tenant = $1 AND key = $2")
+                .bind(tenant.as_str())
+                .bind(key)
+                .execute(ACTION)
+                .await?;
         }
-        statements::update_sums(&mut transaction, tenant, sums).await?;
+        sums.store(&mut transaction, tenant).await?;
         transaction.commit(ACTION).await?;
         Ok(deleted)
     }
@@ -153,13 +195,39 @@ impl StateSums {
         tenant: &Tenant,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let sums: Self = statements::lock_sums(&mut *transaction, tenant).await?;
-        let ended = statements::delete_expired(&mut *transaction, tenant, now).await?;
+        // The row is written in either case, so that PostgreSQL locks it.
+        let sums: Self = transaction
+            .query(
+                "INSERT INTO agent_state_sums (tenant, keys, bytes, last_version) VALUES ($1, 0, 0, 0)
+                 ON CONFLICT (tenant) DO UPDATE SET keys = agent_state_sums.keys
+                 RETURNING keys, bytes, last_version",
+            )
+            .bind(tenant.as_str())
+            .fetch_one(WRITE)
+            .await?;
+        let ended: Vec<i64> = transaction
+            .query("DELETE FROM agent_state WHERE tenant = $1 AND expires_at <= $2 RETURNING bytes")
+            .bind(tenant.as_str())
+            .bind(now.0)
+            .fetch_scalars("remove expired values of agents")
+            .await?;
         Ok(Self {
             keys: sums.keys - ended.len() as i64,
             bytes: sums.bytes - ended.iter().sum::<i64>(),
             ..sums
         })
+    }
+
+    async fn store(self, transaction: &mut Transaction, tenant: &Tenant) -> Result<(), Error> {
+        transaction
+            .query("UPDATE agent_state_sums SET keys = $1, bytes = $2, last_version = $3 WHERE tenant = $4")
+            .bind(self.keys)
+            .bind(self.bytes)
+            .bind(self.last_version)
+            .bind(tenant.as_str())
+            .execute(WRITE)
+            .await
+            .map(drop)
     }
 
     fn apply_write(
@@ -212,6 +280,19 @@ impl StateWrite {
     fn byte_count(&self) -> i64 {
         (self.key.len() + self.value.len()) as i64
     }
+}
+
+async fn select_version(
+    transaction: &mut Transaction,
+    tenant: &Tenant,
+    key: &str,
+) -> Result<Option<VersionRow>, Error> {
+    transaction
+        .query("SELECT version, bytes FROM agent_state WHERE tenant = $1 AND key = $2")
+        .bind(tenant.as_str())
+        .bind(key)
+        .fetch_optional(READ)
+        .await
 }
 
 /// The columns of a row without its value, in the order of [`EntryRow`].

@@ -4,15 +4,16 @@
 //! - `writer`: the writing task; `trouble_log`: its warnings
 //! - [`query`]: filtered and paged reads; [`row`]: one row
 //! - [`tool_statistics`]: success and latency of tools
-//! - `columns`: a record as columns; `sqlite`, `postgres`: the statements of the table, and
-//!   `conditions`: the conditions common to both
+//! - `selection`: the statement of a query; `glob`: name patterns as regular expressions
+//! - `columns`: a record as columns; `sqlite`, `postgres`: the statements that write
 
 mod columns;
-mod conditions;
+mod glob;
 mod postgres;
 pub mod query;
 mod queue;
 pub mod row;
+mod selection;
 pub mod sink;
 mod sqlite;
 pub mod tool_statistics;
@@ -23,7 +24,7 @@ use std::time::Duration;
 
 use kitbag_domain::{CallCost, Event, Inquiry, Observation, Outcome, RecordedArguments, Timestamp};
 
-use crate::engine::{Engine, statement, with_timeout};
+use crate::engine::{Engine, with_timeout};
 use crate::private_file::random_bytes;
 use crate::{Error, Store};
 
@@ -146,7 +147,18 @@ impl Store {
     /// Removes up to `at_most` rows from before a time, and returns their number. Small portions let
     /// calls be recorded in between.
     pub async fn delete_audit_rows(&self, before: Timestamp, at_most: u32) -> Result<u64, Error> {
-        statement!(&self.engine, delete(before, at_most))
+        // On PostgreSQL, rows that another gateway is deleting are left to it.
+        let delete = self.engine.pick(
+            "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)",
+            "DELETE FROM audit WHERE id = ANY (ARRAY (
+                 SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))",
+        );
+        self.engine
+            .query(delete)
+            .bind(before.0)
+            .bind(i64::from(at_most))
+            .execute("delete old audit rows")
+            .await
     }
 }
 

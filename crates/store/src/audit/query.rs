@@ -3,8 +3,7 @@
 use kitbag_domain::{KeyId, Outcome, ServerName, Tenant, Timestamp};
 
 use super::row::{AuditRow, AuditRowKind, StoredAuditRow};
-use super::{postgres, sqlite};
-use crate::engine::statement;
+use super::selection::{SELECT, select_by_query};
 use crate::{Error, Store};
 
 /// Asks for the newest `limit` rows that match every condition.
@@ -57,9 +56,12 @@ impl AuditQuery {
     }
 }
 
+const READ: &str = "read the audit";
+
 impl Store {
     pub async fn read_audit(&self, query: &AuditQuery) -> Result<Vec<AuditRow>, Error> {
-        read_rows(statement!(&self.engine, select(query))?)
+        let rows = select_by_query(&self.engine, query).fetch_all(READ).await?;
+        rows.into_iter().map(StoredAuditRow::read).collect()
     }
 
     /// Returns the rows that still exist, in their current state.
@@ -67,18 +69,18 @@ impl Store {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        read_rows(statement!(&self.engine, select_by_id(ids))?)
+        let select = self.engine.query(SELECT).push(" AND id IN ");
+        let select = select.push_list(ids.iter().copied()).push(" ORDER BY id");
+        let rows = select.fetch_all(READ).await?;
+        rows.into_iter().map(StoredAuditRow::read).collect()
     }
 
     /// Returns the id of the last row, or zero.
     pub async fn newest_audit_row_id(&self) -> Result<i64, Error> {
-        let newest = statement!(&self.engine, newest_id())?;
+        let select = self.engine.query("SELECT max(id) FROM audit");
+        let newest: Option<i64> = select.fetch_scalar("find the last audit row").await?;
         Ok(newest.unwrap_or(0))
     }
-}
-
-fn read_rows(rows: Vec<StoredAuditRow>) -> Result<Vec<AuditRow>, Error> {
-    rows.into_iter().map(AuditRow::try_from).collect()
 }
 
 #[cfg(test)]

@@ -96,64 +96,56 @@ pub(super) struct StoredAuditRow {
     arguments: Option<String>,
 }
 
-impl TryFrom<StoredAuditRow> for AuditRow {
-    type Error = Error;
-
-    fn try_from(mut row: StoredAuditRow) -> Result<Self, Error> {
-        Ok(Self {
-            id: row.id,
-            at: Timestamp(row.at),
-            tenant: parse_tenant(&row.tenant)?,
-            key: row.key_id.take().map(KeyId),
-            actor: row.actor.take(),
-            client: row.client.take(),
-            request: row.request_id.take(),
-            run: row.run.take(),
-            address: row.address.take(),
-            trace: row.trace_id.take(),
-            outcome: parse_column(&row.outcome, "outcome", Outcome::parse)?,
-            cost: CallCost {
-                tokens: row.tokens.map(i64::unsigned_abs),
-                price: row.price_nano_usd.map(NanoUsd),
+impl StoredAuditRow {
+    pub(super) fn read(self) -> Result<AuditRow, Error> {
+        let latency = Duration::from_micros(self.latency_us.unsigned_abs());
+        let purpose = || parse_column(&self.purpose, "purpose", Purpose::parse);
+        let tenant = match self.tenant.as_str() {
+            "" => None,
+            named => Some(parse_column(named, "tenant", |text| text.parse().ok())?),
+        };
+        let outcome = parse_column(&self.outcome, "outcome", Outcome::parse)?;
+        let content = match parse_column(&self.event, "kind of row", AuditRowKind::parse)? {
+            AuditRowKind::Call => AuditRowContent::Call {
+                capability: Capability {
+                    server: parse_column(&self.server, "server name", |text| text.parse().ok())?,
+                    kind: parse_column(&self.kind, "kind of capability", Kind::parse)?,
+                    name: self.name,
+                },
+                latency,
+                purpose: purpose()?,
             },
-            arguments: row.arguments.take(),
-            content: AuditRowContent::from_stored(row)?,
-        })
-    }
-}
-
-impl AuditRowContent {
-    fn from_stored(row: StoredAuditRow) -> Result<Self, Error> {
-        match parse_column(&row.event, "kind of row", AuditRowKind::parse)? {
-            AuditRowKind::Call => Self::read_call(row),
-            AuditRowKind::Inquiry(kind) => Self::read_inquiry(kind, row),
-            AuditRowKind::Event(action) => Ok(Self::Event {
+            AuditRowKind::Inquiry(kind) => AuditRowContent::Inquiry {
+                kind,
+                subject: self.name,
+                latency,
+                purpose: purpose()?,
+                detail: self.detail,
+            },
+            AuditRowKind::Event(action) => AuditRowContent::Event {
                 action,
-                subject: row.name,
-                detail: row.detail,
-            }),
-        }
-    }
-
-    fn read_call(row: StoredAuditRow) -> Result<Self, Error> {
-        Ok(Self::Call {
-            capability: Capability {
-                server: parse_column(&row.server, "server name", |text| text.parse().ok())?,
-                kind: parse_column(&row.kind, "kind of capability", Kind::parse)?,
-                name: row.name,
+                subject: self.name,
+                detail: self.detail,
             },
-            latency: Duration::from_micros(row.latency_us.unsigned_abs()),
-            purpose: parse_column(&row.purpose, "purpose", Purpose::parse)?,
-        })
-    }
-
-    fn read_inquiry(kind: InquiryKind, row: StoredAuditRow) -> Result<Self, Error> {
-        Ok(Self::Inquiry {
-            kind,
-            subject: row.name,
-            latency: Duration::from_micros(row.latency_us.unsigned_abs()),
-            purpose: parse_column(&row.purpose, "purpose", Purpose::parse)?,
-            detail: row.detail,
+        };
+        Ok(AuditRow {
+            id: self.id,
+            at: Timestamp(self.at),
+            tenant,
+            key: self.key_id.map(KeyId),
+            actor: self.actor,
+            client: self.client,
+            request: self.request_id,
+            run: self.run,
+            address: self.address,
+            trace: self.trace_id,
+            outcome,
+            cost: CallCost {
+                tokens: self.tokens.map(i64::unsigned_abs),
+                price: self.price_nano_usd.map(NanoUsd),
+            },
+            arguments: self.arguments,
+            content,
         })
     }
 }
@@ -174,13 +166,6 @@ impl AuditRowKind {
         let inquiry = InquiryKind::parse(text).map(Self::Inquiry);
         inquiry.or_else(|| Action::parse(text).map(Self::Event))
     }
-}
-
-fn parse_tenant(text: &str) -> Result<Option<Tenant>, Error> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    parse_column(text, "tenant", |text| text.parse().ok()).map(Some)
 }
 
 fn parse_column<T>(

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use kitbag_domain::{Capability, LatencyHistogram, NanoUsd, Outcome, Timestamp};
 
-use super::{postgres, sqlite};
-use crate::engine::statement;
 use crate::{Error, Store, unreadable};
 
 /// The calls of one tool in figures.
@@ -37,7 +35,7 @@ pub struct AuditSpan {
 
 /// A tool call with the columns needed for counting.
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct ToolCallRow {
+struct ToolCallRow {
     id: i64,
     server: String,
     name: String,
@@ -48,7 +46,7 @@ pub(super) struct ToolCallRow {
 }
 
 /// The number of rows that are read at once; a busy gateway has millions a day.
-const PAGE: u32 = 10_000;
+const PAGE: i64 = 10_000;
 
 impl AuditSpan {
     /// All rows that happened since a time.
@@ -70,10 +68,31 @@ impl Store {
     ) -> Result<HashMap<Capability, ToolStatistics>, Error> {
         let (mut statistics, mut rest) = (HashMap::new(), span.clone());
         loop {
-            let page = statement!(&self.engine, tool_calls(&rest, PAGE))?;
+            let page: Vec<ToolCallRow> = self
+                .engine
+                .query(
+                    "SELECT id, server, name, outcome, latency_us, tokens, price_nano_usd FROM audit
+                     WHERE id > $1 AND id <= $2 AND at >= $3 AND at < $4
+                     AND kind = 'tool' AND purpose = 'use' ORDER BY id LIMIT $5",
+                )
+                .bind(rest.after)
+                .bind(rest.up_to)
+                .bind(rest.since.0)
+                .bind(rest.until.0)
+                .bind(PAGE)
+                .fetch_all("read tool statistics")
+                .await?;
             let Some(last) = page.last() else { break };
             rest.after = last.id;
-            add_rows(page, &mut statistics)?;
+            for row in &page {
+                let outcome = Outcome::parse(&row.outcome);
+                let outcome = outcome.ok_or_else(|| unreadable("outcome", &row.outcome))?;
+                let server = row.server.parse();
+                let server = server.map_err(|_| unreadable("server name", &row.server))?;
+                let tool = Capability::tool(server, row.name.clone());
+                let tool: &mut ToolStatistics = statistics.entry(tool).or_default();
+                tool.add(outcome, row);
+            }
         }
         statistics.retain(|_, tool| tool.calls > 0);
         Ok(statistics)
@@ -81,29 +100,23 @@ impl Store {
 
     /// Returns the smallest id of the rows that happened since a time.
     pub async fn first_audit_row_id(&self, since: Timestamp) -> Result<Option<i64>, Error> {
-        statement!(&self.engine, first_id(since))
+        self.engine
+            .query("SELECT min(id) FROM audit WHERE at >= $1")
+            .bind(since.0)
+            .fetch_scalar("find the first audit row of a time span")
+            .await
     }
-}
-
-fn add_rows(
-    rows: Vec<ToolCallRow>,
-    statistics: &mut HashMap<Capability, ToolStatistics>,
-) -> Result<(), Error> {
-    for row in rows {
-        let outcome = Outcome::parse(&row.outcome);
-        let outcome = outcome.ok_or_else(|| unreadable("outcome", &row.outcome))?;
-        let capability = parse_tool(&row)?;
-        let tool = statistics.entry(capability).or_default();
-        tool.add(outcome, &row);
-    }
-    Ok(())
 }
 
 impl ToolStatistics {
     fn add(&mut self, outcome: Outcome, row: &ToolCallRow) {
         self.calls += u64::from(is_caused_by_tool(outcome));
         self.succeeded += u64::from(outcome == Outcome::Ok);
-        if !is_carried_out(outcome) {
+        // Only if the server carried out the call does its latency measure the tool.
+        if !matches!(
+            outcome,
+            Outcome::Ok | Outcome::ToolError | Outcome::TimedOut
+        ) {
             return;
         }
         let latency = Duration::from_micros(row.latency_us.unsigned_abs());
@@ -131,21 +144,6 @@ fn is_caused_by_tool(outcome: Outcome) -> bool {
         | Outcome::Cancelled
         | Outcome::InputRequired
         | Outcome::Unfinished => false,
-    }
-}
-
-/// Returns true if the server carried out the call, so that its latency measures the tool.
-fn is_carried_out(outcome: Outcome) -> bool {
-    matches!(
-        outcome,
-        Outcome::Ok | Outcome::ToolError | Outcome::TimedOut
-    )
-}
-
-fn parse_tool(row: &ToolCallRow) -> Result<Capability, Error> {
-    match row.server.parse() {
-        Ok(server) => Ok(Capability::tool(server, row.name.clone())),
-        Err(_) => Err(unreadable("server name", row.server.clone())),
     }
 }
 

@@ -9,22 +9,23 @@
 //!
 //! - `tables`: the tables, and their rows as plain values
 //! - `backup`: a copy in one file
-//! - `sqlite`, `postgres`: the statements
 
 pub mod backup;
-mod postgres;
-mod sqlite;
-mod tables;
+pub(crate) mod tables;
 
-use tables::{CopiedTable, TABLES};
+use tables::{CopiedTable, CopiedValue, TABLES, column_list};
 
-use crate::engine::{ByEngine, Engine, PreparationGuard};
+use crate::engine::query::Query;
+use crate::engine::{Engine, PreparationGuard, Transaction};
 use crate::pepper::Pepper;
 use crate::properties::Property;
 use crate::{Error, Store, StoreAddress};
 
 /// Rows that are written together.
 const PAGE: usize = 1000;
+
+const READ: &str = "read rows to copy";
+const WRITE: &str = "write copied rows";
 
 /// The rows of a table copied so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +66,7 @@ async fn copy_engine_data(
     let guard = PreparationGuard::acquire_for_purpose(address, "copy").await?;
     let resumed = begin_copy(from, to, address).await?;
     let mut copy = RunningCopy {
-        from: Snapshot::begin(from).await?,
+        from: from.begin_snapshot(READ).await?,
         to,
         resumed,
         progress,
@@ -102,7 +103,7 @@ async fn begin_copy(from: &Engine, to: &Engine, address: &StoreAddress) -> Resul
 
 async fn is_empty(engine: &Engine) -> Result<bool, Error> {
     for table in &TABLES {
-        if count_rows(engine, table).await? > 0 {
+        if count_rows(engine.query(table.select("count(*)"))).await? > 0 {
             return Ok(false);
         }
     }
@@ -112,8 +113,8 @@ async fn is_empty(engine: &Engine) -> Result<bool, Error> {
 /// The target is an independent store from here on.
 async fn finish_copy(to: &Engine, pepper: &Pepper) -> Result<(), Error> {
     const ACTION: &str = "finish a copy";
-    if let Engine::Postgres(it) = to {
-        postgres::advance_sequences(it).await?;
+    if let Engine::Postgres(_) = to {
+        advance_sequences(to).await?;
     }
     let mut transaction = to.begin(ACTION).await?;
     transaction
@@ -123,38 +124,21 @@ async fn finish_copy(to: &Engine, pepper: &Pepper) -> Result<(), Error> {
     transaction.commit(ACTION).await
 }
 
-/// A snapshot of a store, for reading.
-type Snapshot = ByEngine<sqlite::SqliteSnapshot, postgres::PostgresSnapshot>;
-
-impl Snapshot {
-    async fn begin(engine: &Engine) -> Result<Self, Error> {
-        Ok(match engine {
-            Engine::Sqlite(it) => Self::Sqlite(sqlite::begin_snapshot(it).await?),
-            Engine::Postgres(it) => Self::Postgres(postgres::begin_snapshot(it).await?),
-        })
+/// Advances PostgreSQL's sequences past the copied ids.
+async fn advance_sequences(engine: &Engine) -> Result<(), Error> {
+    for table in ["audit", "lessons", "agent_feedback", "context_facts"] {
+        let advance = format!(
+            "SELECT setval(pg_get_serial_sequence('{table}', 'id'), newest)
+             FROM (SELECT max(id) AS newest FROM {table}) AS rows WHERE newest IS NOT NULL"
+        );
+        engine.query(advance).execute(WRITE).await?;
     }
-
-    async fn count_rows(&mut self, table: &CopiedTable) -> Result<u64, Error> {
-        match self {
-            Self::Sqlite(it) => sqlite::count_rows(&mut **it, table).await,
-            Self::Postgres(it) => postgres::count_rows(&mut **it, table).await,
-        }
-    }
-
-    async fn read_page(
-        &mut self,
-        table: &CopiedTable,
-        after: Option<&[tables::CopiedValue]>,
-    ) -> Result<Vec<tables::CopiedRow>, Error> {
-        match self {
-            Self::Sqlite(it) => sqlite::read_page(it, table, after, PAGE).await,
-            Self::Postgres(it) => postgres::read_page(it, table, after, PAGE).await,
-        }
-    }
+    Ok(())
 }
 
 struct RunningCopy<'a, P> {
-    from: Snapshot,
+    /// A snapshot.
+    from: Transaction,
     to: &'a Engine,
     resumed: bool,
     progress: P,
@@ -163,17 +147,21 @@ struct RunningCopy<'a, P> {
 impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
     /// Copies the table, and returns its number of rows.
     async fn copy_table(&mut self, table: &CopiedTable) -> Result<u64, Error> {
-        let wanted = self.from.count_rows(table).await?;
-        if self.resumed {
-            self.delete_stale_rows(table).await?;
+        let count = table.select("count(*)");
+        let wanted = count_rows(self.from.query(count.clone())).await?;
+        // Rows of the first attempt may have changed in the source since then.
+        if self.resumed
+            && let Some(stale) = table.stale
+        {
+            delete_rows(self.to, table, stale).await?;
         }
         self.copy_rows(table, wanted).await?;
-        let mut copied = count_rows(self.to, table).await?;
+        let mut copied = count_rows(self.to.query(count.clone())).await?;
         if copied != wanted && self.resumed {
             // The source changed between the two attempts, so the first is useless.
-            delete_all_rows(self.to, table).await?;
+            delete_rows(self.to, table, "TRUE").await?;
             self.copy_rows(table, wanted).await?;
-            copied = count_rows(self.to, table).await?;
+            copied = count_rows(self.to.query(count)).await?;
         }
         if copied == wanted {
             Ok(copied)
@@ -186,26 +174,38 @@ impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
         }
     }
 
-    /// Removes rows of the first attempt that may have changed in the source since then.
-    async fn delete_stale_rows(&self, table: &CopiedTable) -> Result<(), Error> {
-        match table.stale {
-            Some(condition) => delete_rows(self.to, table, condition).await,
-            None => Ok(()),
-        }
-    }
-
     /// Copies the rows after the last one in the target.
     async fn copy_rows(&mut self, table: &CopiedTable, wanted: u64) -> Result<(), Error> {
-        let mut rows = count_rows(self.to, table).await?;
-        let mut last = read_last_key(self.to, table).await?;
+        let (key, columns) = (column_list(table.key_columns()), column_list(table.columns));
+        let mut rows = count_rows(self.to.query(table.select("count(*)"))).await?;
+        let newest_first = key.replace(',', " DESC,");
+        let select_last = format!(
+            "{} ORDER BY {newest_first} DESC LIMIT 1",
+            table.select(&key)
+        );
+        let last = self.to.query(select_last);
+        let mut last = last
+            .fetch_copied_rows(table.key_columns(), READ)
+            .await?
+            .pop();
         loop {
-            let page = self.from.read_page(table, last.as_deref()).await?;
+            let mut select = self.from.query(table.select(&columns));
+            if let Some(last) = last {
+                select = select.push(format!(" WHERE ({key}) > "));
+                select = select.push_tuples(&[last], |query, key| bind_values(query, key));
+            }
+            let select = select.push(format!(" ORDER BY {key} LIMIT {PAGE}"));
+            let page = select.fetch_copied_rows(table.columns, READ).await?;
             let Some(end) = page.last() else {
                 return Ok(());
             };
+            self.to
+                .query(format!("INSERT INTO {} ({columns}) VALUES ", table.name))
+                .push_tuples(&page, |query, row| bind_values(query, row))
+                .execute(WRITE)
+                .await?;
             last = Some(end[..table.key].to_vec());
             rows += page.len() as u64;
-            insert_rows(self.to, table, page).await?;
             (self.progress)(CopyProgress {
                 table: table.name,
                 rows,
@@ -215,43 +215,21 @@ impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
     }
 }
 
-async fn count_rows(engine: &Engine, table: &CopiedTable) -> Result<u64, Error> {
-    match engine {
-        Engine::Sqlite(it) => sqlite::count_rows(&it.reader, table).await,
-        Engine::Postgres(it) => postgres::count_rows(&it.pool, table).await,
-    }
+fn bind_values<'c>(query: Query<'c>, values: &[CopiedValue]) -> Query<'c> {
+    values.iter().fold(query, |query, value| match value {
+        CopiedValue::Text(text) => query.bind_untrusted_text(text.as_deref()),
+        CopiedValue::Number(number) => query.bind(*number),
+        CopiedValue::Bytes(bytes) => query.bind(bytes.as_deref()),
+    })
 }
 
-async fn read_last_key(
-    engine: &Engine,
-    table: &CopiedTable,
-) -> Result<Option<Vec<tables::CopiedValue>>, Error> {
-    match engine {
-        Engine::Sqlite(it) => sqlite::read_last_key(it, table).await,
-        Engine::Postgres(it) => postgres::read_last_key(it, table).await,
-    }
-}
-
-async fn insert_rows(
-    engine: &Engine,
-    table: &CopiedTable,
-    rows: Vec<tables::CopiedRow>,
-) -> Result<(), Error> {
-    match engine {
-        Engine::Sqlite(it) => sqlite::insert_rows(it, table, rows).await,
-        Engine::Postgres(it) => postgres::insert_rows(it, table, &rows).await,
-    }
-}
-
-async fn delete_all_rows(engine: &Engine, table: &CopiedTable) -> Result<(), Error> {
-    delete_rows(engine, table, "TRUE").await
+async fn count_rows(query: Query<'_>) -> Result<u64, Error> {
+    query.fetch_scalar(READ).await.map(i64::unsigned_abs)
 }
 
 async fn delete_rows(engine: &Engine, table: &CopiedTable, condition: &str) -> Result<(), Error> {
-    match engine {
-        Engine::Sqlite(it) => sqlite::delete_rows(it, table, condition).await,
-        Engine::Postgres(it) => postgres::delete_rows(it, table, condition).await,
-    }
+    let delete = format!("DELETE FROM {} WHERE {condition}", table.name);
+    engine.query(delete).execute(WRITE).await.map(drop)
 }
 
 #[cfg(test)]

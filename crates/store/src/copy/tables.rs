@@ -2,8 +2,6 @@
 
 use sqlx::{ColumnIndex, Decode, Row, Type};
 
-use crate::{Error, store_error};
-
 #[derive(Debug)]
 pub(super) struct CopiedTable {
     pub(super) name: &'static str,
@@ -15,26 +13,26 @@ pub(super) struct CopiedTable {
 }
 
 #[derive(Debug)]
-pub(super) struct CopiedColumn {
+pub(crate) struct CopiedColumn {
     pub(super) name: &'static str,
     pub(super) kind: ColumnKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColumnKind {
+pub(crate) enum ColumnKind {
     Text,
     Number,
     Bytes,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum CopiedValue {
+pub(crate) enum CopiedValue {
     Text(Option<String>),
     Number(Option<i64>),
     Bytes(Option<Vec<u8>>),
 }
 
-pub(super) type CopiedRow = Vec<CopiedValue>;
+pub(crate) type CopiedRow = Vec<CopiedValue>;
 
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
@@ -290,6 +288,11 @@ const fn bytes(name: &'static str) -> CopiedColumn {
 }
 
 impl CopiedTable {
+    /// Selects these columns of all rows.
+    pub(super) fn select(&self, columns: &str) -> String {
+        format!("SELECT {columns} FROM {}", self.name)
+    }
+
     pub(super) fn key_columns(&self) -> &'static [CopiedColumn] {
         &self.columns[..self.key]
     }
@@ -301,17 +304,8 @@ pub(super) fn column_list(columns: &[CopiedColumn]) -> String {
     names.join(", ")
 }
 
-/// The key columns in descending order, as a list in SQL.
-pub(super) fn descending_order(columns: &[CopiedColumn]) -> String {
-    let names: Vec<String> = columns
-        .iter()
-        .map(|column| format!("{} DESC", column.name))
-        .collect();
-    names.join(", ")
-}
-
 /// Reads a row that has these columns in this order.
-pub(super) fn read_row<'r, R>(row: &'r R, columns: &[CopiedColumn]) -> Result<CopiedRow, Error>
+pub(crate) fn read_row<'r, R>(row: &'r R, columns: &[CopiedColumn]) -> sqlx::Result<CopiedRow>
 where
     R: Row,
     usize: ColumnIndex<R>,
@@ -319,13 +313,11 @@ where
     Option<i64>: Decode<'r, R::Database> + Type<R::Database>,
     Option<Vec<u8>>: Decode<'r, R::Database> + Type<R::Database>,
 {
-    let values = columns.iter().enumerate().map(|(at, column)| {
-        let value = match column.kind {
-            ColumnKind::Text => row.try_get(at).map(CopiedValue::Text),
-            ColumnKind::Number => row.try_get(at).map(CopiedValue::Number),
-            ColumnKind::Bytes => row.try_get(at).map(CopiedValue::Bytes),
-        };
-        value.map_err(store_error("read a row to copy"))
+    let values = columns.iter().enumerate();
+    let values = values.map(|(at, column)| match column.kind {
+        ColumnKind::Text => row.try_get(at).map(CopiedValue::Text),
+        ColumnKind::Number => row.try_get(at).map(CopiedValue::Number),
+        ColumnKind::Bytes => row.try_get(at).map(CopiedValue::Bytes),
     });
     values.collect()
 }

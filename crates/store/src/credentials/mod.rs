@@ -4,7 +4,6 @@
 //! - `credential`: the types
 
 mod credential;
-mod statements;
 
 use kitbag_domain::{Tenant, Timestamp};
 use kitbag_tool_spec::CredentialName;
@@ -30,25 +29,26 @@ impl Vault {
         let _guard = StoreLock::acquire(self.address(), "credentials.lock", "credentials").await?;
         let mut fields = self.open_credential_key(key).await?.unwrap_or_default();
         change.apply(&mut fields);
-        self.put_credential(key, &fields, at).await?;
-        Ok(fields)
-    }
-
-    async fn put_credential(
-        &self,
-        key: &CredentialKey,
-        fields: &CredentialFields,
-        at: Timestamp,
-    ) -> Result<(), Error> {
         if fields.is_empty() {
-            return self.remove_credential(key).await.map(drop);
+            self.remove_credential(key).await?;
+            return Ok(fields);
         }
-        let (sealed_name, text) = (key.sealed_name(), Secret::new(fields.to_json()));
-        let sealed = self
-            .key_for_writing(&sealed_name)
-            .await?
-            .seal(&sealed_name, &text);
-        statements::put_credential(&self.engine, key, &fields.names(), &sealed, at).await
+        let text = Secret::new(fields.to_json());
+        let sealed = self.seal(&key.sealed_name(), &text).await?;
+        self.engine
+            .query(
+                "INSERT INTO credentials (tenant, name, fields, sealed, updated_at) VALUES ($1, $2, $3, $4, $5)
+                 ON CONFLICT (tenant, name) DO UPDATE
+                 SET fields = excluded.fields, sealed = excluded.sealed, updated_at = excluded.updated_at",
+            )
+            .bind(key.holder.to_column())
+            .bind(key.name.as_str())
+            .bind(fields.names().join("\n"))
+            .bind(sealed)
+            .bind(at.0)
+            .execute("store a credential")
+            .await?;
+        Ok(fields)
     }
 
     /// Returns the credential of that name for a tenant: its own, or else the one for all tenants.
@@ -76,39 +76,51 @@ impl Vault {
         &self,
         key: &CredentialKey,
     ) -> Result<Option<CredentialFields>, Error> {
-        let sealed = statements::select_credential(&self.engine, key).await?;
-        sealed
-            .map(|sealed| self.open_credential(key, sealed))
-            .transpose()
-    }
-
-    fn open_credential(
-        &self,
-        key: &CredentialKey,
-        sealed: Vec<u8>,
-    ) -> Result<CredentialFields, Error> {
+        let sealed: Option<Vec<u8>> = self
+            .engine
+            .query("SELECT sealed FROM credentials WHERE tenant = $1 AND name = $2")
+            .bind(key.holder.to_column())
+            .bind(key.name.as_str())
+            .fetch_optional_scalar("read a credential")
+            .await?;
+        let Some(sealed) = sealed else {
+            return Ok(None);
+        };
         let name = key.sealed_name();
-        match self.key_for_reading()?.open(&name, sealed) {
-            Some(text) => CredentialFields::from_json(text.reveal())
-                .ok_or_else(|| unreadable("fields of a credential", name)),
-            None => Err(Error::Sealed { name }),
-        }
+        let text = self.open(&name, sealed)?;
+        let fields = CredentialFields::from_json(text.reveal());
+        fields
+            .map(Some)
+            .ok_or_else(|| unreadable("fields of a credential", name))
     }
 
     /// Returns all credentials, without the values.
     pub async fn list_credentials(&self) -> Result<Vec<CredentialInfo>, Error> {
-        let rows = statements::select_names(&self.engine).await?;
+        let rows = self
+            .engine
+            .query("SELECT tenant, name, fields, updated_at FROM credentials ORDER BY name, tenant")
+            .fetch_all("list the credentials")
+            .await?;
         Ok(skip_unreadable(rows, CredentialInfo::from_row))
     }
 
     /// Returns true if there was such a credential.
     pub async fn remove_credential(&self, key: &CredentialKey) -> Result<bool, Error> {
-        statements::delete_credential(&self.engine, key).await
+        self.engine
+            .query("DELETE FROM credentials WHERE tenant = $1 AND name = $2")
+            .bind(key.holder.to_column())
+            .bind(key.name.as_str())
+            .execute_on_row("remove a credential")
+            .await
     }
 
     /// Returns every credential as stored, with the name that it is sealed for.
     pub(crate) async fn sealed_credentials(&self) -> Result<Vec<SealedRow>, Error> {
-        let rows = statements::select_credentials(&self.engine).await?;
+        let rows: Vec<(String, String, Vec<u8>)> = self
+            .engine
+            .query("SELECT tenant, name, sealed FROM credentials ORDER BY tenant, name")
+            .fetch_all("read the credentials")
+            .await?;
         let named = rows
             .into_iter()
             .map(|(tenant, name, sealed)| (credential::sealed_for(&tenant, &name), sealed));

@@ -1,7 +1,4 @@
 //! The two engines of a store, and how a statement reaches the one in use.
-//!
-//! A table whose statements differ has a file `sqlite.rs` and a file `postgres.rs` with functions
-//! of the same names. The macro `statement!` calls the right one.
 
 pub(crate) mod advisory;
 pub(crate) mod postgres;
@@ -31,21 +28,6 @@ pub(crate) type PreparationGuard = ByEngine<sqlite::PreparationLock, advisory::A
 
 /// The purpose of the lock under which a gateway creates the store.
 const PREPARE: &str = "prepare";
-
-/// Calls the function of this name from the module's `sqlite.rs` or `postgres.rs`, on the engine or
-/// on a transaction.
-macro_rules! statement {
-    ($on:expr, $name:ident($($argument:expr),* $(,)?)) => {
-        match $on {
-            $crate::engine::ByEngine::Sqlite(it) => sqlite::$name(it, $($argument),*).await,
-            $crate::engine::ByEngine::Postgres(it) => {
-                let timeout = it.timeout();
-                $crate::engine::with_timeout(timeout, postgres::$name(it, $($argument),*)).await
-            }
-        }
-    };
-}
-pub(crate) use statement;
 
 /// Stops waiting for a connected server that does not answer, for example because its machine
 /// hangs. The server's own timeout does not help then.
@@ -115,6 +97,14 @@ impl Engine {
             Self::Postgres(it) => with_timeout(it.timeout(), it.begin(action))
                 .await
                 .map(ByEngine::Postgres),
+        }
+    }
+
+    /// Begins to read one snapshot.
+    pub(crate) async fn begin_snapshot(&self, action: &'static str) -> Result<Transaction, Error> {
+        match self {
+            Self::Sqlite(it) => it.begin_snapshot(action).await.map(ByEngine::Sqlite),
+            Self::Postgres(it) => it.begin_snapshot(action).await.map(ByEngine::Postgres),
         }
     }
 

@@ -52,6 +52,29 @@ impl Postgres {
         })
     }
 
+    /// Begins to read one snapshot of the database, without limits of time: counting a large table,
+    /// or writing a page elsewhere to a slow disk, takes longer than a request may.
+    pub(crate) async fn begin_snapshot(
+        &self,
+        action: &'static str,
+    ) -> Result<PostgresTransaction, Error> {
+        const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        let begun = self.pool.begin_with(BEGIN).await;
+        let mut inner = begun.map_err(store_error(action))?;
+        for limit in [
+            "SET LOCAL statement_timeout = 0",
+            "SET LOCAL idle_in_transaction_session_timeout = 0",
+        ] {
+            let done = sqlx::query(limit).execute(&mut *inner).await;
+            done.map_err(store_error(action))?;
+        }
+        Ok(PostgresTransaction {
+            inner,
+            timeout: Duration::MAX,
+            schema: self.address.schema.clone(),
+        })
+    }
+
     /// How long a statement may take, including the round trip.
     pub(crate) fn timeout(&self) -> Duration {
         self.address.limits.statement + self.address.limits.connect + ROUND_TRIP

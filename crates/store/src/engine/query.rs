@@ -1,7 +1,8 @@
 //! A query for either engine: SQL with the parameters `$1`, `$2` … and the values bound to them.
 //!
 //! Where the engines need different SQL, [`ByEngine::pick`] selects one of two texts. All SQL is
-//! constant, so no value becomes SQL, and each text is prepared once per connection.
+//! made of constants, so no value becomes SQL. Each text is prepared once per connection, except
+//! texts with lists, which are rarely used again.
 
 use std::borrow::Cow;
 
@@ -12,6 +13,7 @@ use sqlx::{Arguments, AssertSqlSafe, Decode, Encode, FromRow, Type};
 use super::postgres::{Postgres, PostgresTransaction, replace_zero_bytes};
 use super::sqlite::{Sqlite, SqliteTransaction};
 use super::{ByEngine, Engine, Transaction, with_timeout};
+use crate::copy::tables::{CopiedColumn, CopiedRow, read_row};
 use crate::{Error, store_error};
 
 /// A value that both engines store.
@@ -61,6 +63,8 @@ impl<S> Scalar for S where
 /// A query that is being built for an engine or for a transaction.
 pub(crate) struct Query<'c> {
     sql: Cow<'static, str>,
+    /// True if the prepared statement is worth keeping.
+    persistent: bool,
     target: Target<'c>,
 }
 
@@ -105,9 +109,10 @@ macro_rules! run {
 impl Engine {
     /// Starts a query. On SQLite, [`Query::execute`] uses the writer's connection, and the other
     /// methods use a read-only one.
-    pub(crate) fn query(&self, sql: &'static str) -> Query<'_> {
+    pub(crate) fn query(&self, sql: impl Into<Cow<'static, str>>) -> Query<'_> {
         Query {
-            sql: Cow::Borrowed(sql),
+            sql: sql.into(),
+            persistent: true,
             target: match self {
                 Self::Sqlite(engine) => Target::Sqlite(engine, SqliteArguments::default()),
                 Self::Postgres(engine) => Target::Postgres(engine, PgArguments::default()),
@@ -117,9 +122,10 @@ impl Engine {
 }
 
 impl Transaction {
-    pub(crate) fn query(&mut self, sql: &'static str) -> Query<'_> {
+    pub(crate) fn query(&mut self, sql: impl Into<Cow<'static, str>>) -> Query<'_> {
         Query {
-            sql: Cow::Borrowed(sql),
+            sql: sql.into(),
+            persistent: true,
             target: match self {
                 Self::Sqlite(transaction) => {
                     Target::SqliteTransaction(transaction, SqliteArguments::default())
@@ -177,13 +183,13 @@ impl Query<'_> {
     }
 
     /// Appends to the text.
-    pub(crate) fn push(mut self, sql: &'static str) -> Self {
-        self.sql.to_mut().push_str(sql);
+    pub(crate) fn push(mut self, sql: impl AsRef<str>) -> Self {
+        self.sql.to_mut().push_str(sql.as_ref());
         self
     }
 
     /// Appends to the text, with a parameter for the value.
-    pub(crate) fn push_bind<'v>(self, sql: &'static str, value: impl Value<'v>) -> Self {
+    pub(crate) fn push_bind<'v>(self, sql: impl AsRef<str>, value: impl Value<'v>) -> Self {
         let mut query = self.push(sql).bind(value);
         let parameter = format!("${}", query.value_count());
         query.sql.to_mut().push_str(&parameter);
@@ -198,9 +204,20 @@ impl Query<'_> {
         }
     }
 
+    /// Appends a list of values, such as `($1, $2)`.
+    pub(crate) fn push_list<'v>(self, values: impl IntoIterator<Item = impl Value<'v>>) -> Self {
+        let mut query = self.push("(");
+        query.persistent = false;
+        for (at, value) in values.into_iter().enumerate() {
+            query = query.push_bind(if at == 0 { "" } else { ", " }, value);
+        }
+        query.push(")")
+    }
+
     /// Appends a list of tuples, such as `($1, $2), ($3, $4)`. The closure binds the values of an item.
     pub(crate) fn push_tuples<T>(self, items: &[T], bind: impl Fn(Self, &T) -> Self) -> Self {
         let mut query = self;
+        query.persistent = false;
         for (at, item) in items.iter().enumerate() {
             let first = query.value_count() + 1;
             query = bind(query, item);
@@ -223,14 +240,32 @@ impl Query<'_> {
     /// Returns the number of rows that were written or deleted.
     pub(crate) async fn execute(self, action: &'static str) -> Result<u64, Error> {
         run!(self, action, writer, |sql, values, on| async {
-            let done = sqlx::query_with(sql, values).execute(on).await;
-            done.map(|done| done.rows_affected())
+            let query = sqlx::query_with(sql, values).persistent(self.persistent);
+            query.execute(on).await.map(|done| done.rows_affected())
         })
+    }
+
+    /// Returns true if exactly one row was written or deleted.
+    pub(crate) async fn execute_on_row(self, action: &'static str) -> Result<bool, Error> {
+        Ok(self.execute(action).await? == 1)
     }
 
     pub(crate) async fn fetch_all<R: Row>(self, action: &'static str) -> Result<Vec<R>, Error> {
         run!(self, action, reader, |sql, values, on| {
-            sqlx::query_as_with(sql, values).fetch_all(on)
+            let query = sqlx::query_as_with(sql, values);
+            query.persistent(self.persistent).fetch_all(on)
+        })
+    }
+
+    /// Returns rows of a table that is copied.
+    pub(crate) async fn fetch_copied_rows(
+        self,
+        columns: &[CopiedColumn],
+        action: &'static str,
+    ) -> Result<Vec<CopiedRow>, Error> {
+        run!(self, action, reader, |sql, values, on| {
+            let rows = sqlx::query_with(sql, values);
+            rows.try_map(|row| read_row(&row, columns)).fetch_all(on)
         })
     }
 

@@ -52,12 +52,28 @@ impl Sqlite {
     /// Begins to write. Other connections, and the next start, see nothing of it before
     /// [`SqliteTransaction::commit`].
     pub(crate) async fn begin(&self, action: &'static str) -> Result<SqliteTransaction, Error> {
-        let connection = self.writer.acquire().await.map_err(store_error(action))?;
+        Self::begin_with("BEGIN IMMEDIATE", &self.writer, action).await
+    }
+
+    /// Begins to read one snapshot of the database.
+    pub(crate) async fn begin_snapshot(
+        &self,
+        action: &'static str,
+    ) -> Result<SqliteTransaction, Error> {
+        Self::begin_with("BEGIN", &self.reader, action).await
+    }
+
+    async fn begin_with(
+        begin: &'static str,
+        pool: &SqlitePool,
+        action: &'static str,
+    ) -> Result<SqliteTransaction, Error> {
+        let connection = pool.acquire().await.map_err(store_error(action))?;
         let mut transaction = SqliteTransaction {
             connection,
             committed: false,
         };
-        sqlx::query("BEGIN IMMEDIATE")
+        sqlx::query(begin)
             .execute(&mut *transaction)
             .await
             .map_err(store_error(action))?;
@@ -81,7 +97,7 @@ impl Sqlite {
     }
 }
 
-/// The writer's connection while several statements belong together.
+/// A connection while several statements belong together.
 ///
 /// A transaction that ends without `commit` closes its connection, and the next one opens a new
 /// one. When the disk is full SQLite rolls back by itself, and sqlx may then be wrong about the

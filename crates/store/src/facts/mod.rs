@@ -3,10 +3,9 @@
 //! A fact is added and deleted, and never changed. How far a source is trusted is a number that
 //! only the caller interprets.
 
-mod statements;
-
 use kitbag_domain::{Tenant, Timestamp};
 
+use crate::engine::query::Query;
 use crate::{ContextVector, Error, Store, skip_unreadable, small_vector, unreadable};
 
 /// A fact to store. The fields with `_key` hold the text in its form for comparison with queries.
@@ -88,6 +87,11 @@ pub enum FactImportOutcome {
     TooMany { would_be: i64 },
 }
 
+const DELETE: &str = "delete facts";
+
+/// Keeps the number of values in a statement well below the limits of both engines.
+const ROWS_PER_STATEMENT: usize = 200;
+
 impl Store {
     /// Stores all of these facts or none. An existing fact is not added again.
     pub async fn import_facts(&self, import: FactImport<'_>) -> Result<FactImportOutcome, Error> {
@@ -96,10 +100,29 @@ impl Store {
         let mut transaction = self.engine.begin(ACTION).await?;
         let mut replaced = 0;
         if let Some(source) = import.replaced_source {
-            replaced = statements::delete_source(&mut transaction, holder, source).await?;
+            replaced = transaction
+                .query("DELETE FROM context_facts WHERE tenant = $1 AND source = $2")
+                .bind(holder)
+                .bind(source)
+                .execute(DELETE)
+                .await?;
         }
-        let added = statements::insert_facts(&mut transaction, holder, import.facts).await?;
-        let would_be = statements::count_facts(&mut transaction, holder).await?;
+        let mut added = 0;
+        for chunk in import.facts.chunks(ROWS_PER_STATEMENT) {
+            added += transaction
+                .query("INSERT INTO context_facts (")
+                .push(INSERTED_COLUMNS)
+                .push(") VALUES ")
+                .push_tuples(chunk, |query, fact| bind_fact(query, holder, fact))
+                .push(" ON CONFLICT (tenant, fingerprint) DO NOTHING")
+                .execute(ACTION)
+                .await?;
+        }
+        let would_be = transaction
+            .query("SELECT count(*) FROM context_facts WHERE tenant = $1")
+            .bind(holder)
+            .fetch_scalar("count facts")
+            .await?;
         if would_be > import.most {
             return Ok(FactImportOutcome::TooMany { would_be });
         }
@@ -109,13 +132,19 @@ impl Store {
 
     /// Returns the matching facts, in the order of their addition.
     pub async fn facts(&self, filter: &FactFilter) -> Result<Vec<StoredFact>, Error> {
-        let rows = statements::select_facts(&self.engine, filter).await?;
+        let select = self.engine.query("SELECT ").push(COLUMNS);
+        let rows = push_conditions(select.push(" FROM context_facts"), filter)
+            .push(" ORDER BY id")
+            .push_filter(" LIMIT ", filter.limit.map(i64::from))
+            .fetch_all("read facts")
+            .await?;
         Ok(skip_unreadable(rows, read_fact))
     }
 
     /// Deletes the matching facts, whatever the limit, and returns their number.
     pub async fn delete_facts(&self, filter: &FactFilter) -> Result<u64, Error> {
-        statements::delete_facts(&self.engine, filter).await
+        let delete = self.engine.query("DELETE FROM context_facts");
+        push_conditions(delete, filter).execute(DELETE).await
     }
 }
 
@@ -201,6 +230,44 @@ impl NewFact {
         }
         hasher.finalize().as_bytes().to_vec()
     }
+}
+
+fn bind_fact<'c>(query: Query<'c>, holder: &str, fact: &NewFact) -> Query<'c> {
+    let meaning = fact.meaning.as_ref();
+    query
+        .bind(holder)
+        .bind(fact.fingerprint())
+        .bind(&fact.subject)
+        .bind(&fact.subject_key)
+        .bind(&fact.predicate)
+        .bind(&fact.predicate_key)
+        .bind(&fact.object)
+        .bind(&fact.source)
+        .bind(fact.url.as_deref())
+        .bind(&fact.quote)
+        .bind(fact.authority)
+        .bind(fact.observed_at.0)
+        .bind(fact.valid_until.map(|at| at.0))
+        .bind(meaning.map(|meaning| meaning.model.as_str()))
+        .bind(meaning.map(|meaning| small_vector::to_bytes(&meaning.vector)))
+}
+
+fn push_conditions<'c>(query: Query<'c>, filter: &FactFilter) -> Query<'c> {
+    let query = query.push_bind(" WHERE id > ", filter.after_id);
+    let query = match &filter.holders {
+        FactHolders::Any => query,
+        FactHolders::Only(holder) => {
+            query.push_bind(" AND tenant = ", holder_column(holder.as_ref()))
+        }
+        FactHolders::ReadBy(tenant) => query
+            .push_bind(" AND tenant IN ('', ", tenant.as_str())
+            .push(")"),
+    };
+    query
+        .push_filter(" AND subject_key = ", filter.subject_key.as_deref())
+        .push_filter(" AND predicate_key = ", filter.predicate_key.as_deref())
+        .push_filter(" AND source = ", filter.source.as_deref())
+        .push_filter(" AND id = ", filter.id)
 }
 
 #[cfg(test)]

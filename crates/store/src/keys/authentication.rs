@@ -1,12 +1,13 @@
 //! Verifies a key by the keyed hash of its secret, and records its use.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use kitbag_domain::{Caller, KeyId, Timestamp};
 
 use super::cache::{CachedKey, SharedKey};
 use super::row::read_record;
-use super::{ID_BYTES, KEY_PREFIX, SECRET_BYTES, statements};
+use super::{ID_BYTES, KEY_PREFIX, SECRET_BYTES};
 use crate::engine::Engine;
 use crate::{Error, Store};
 
@@ -55,26 +56,31 @@ impl Store {
         if unwritten.is_empty() {
             return Ok(());
         }
-        self.write_key_uses(&unwritten).await?;
+        const ACTION: &str = "record the use of keys";
+        let mut transaction = self.engine.begin(ACTION).await?;
+        // Unless another process has seen a later use. PostgreSQL locks the rows in id order, so
+        // that two gateways do not deadlock.
+        let update = transaction.pick(
+            "UPDATE api_keys SET last_used_at = max(coalesce(last_used_at, 0), used.at)
+             FROM (SELECT key AS id, value AS at FROM json_each($1)) AS used WHERE api_keys.id = used.id",
+            "WITH used AS (SELECT key AS id, value::bigint AS at FROM json_each_text($1::json)),
+                  locked AS (SELECT id FROM api_keys JOIN used USING (id) ORDER BY id FOR UPDATE OF api_keys)
+             UPDATE api_keys SET last_used_at = greatest(last_used_at, used.at)
+             FROM used JOIN locked USING (id) WHERE api_keys.id = used.id",
+        );
+        let uses = unwritten.iter().map(|(id, at)| (id.as_str(), at.0));
+        let uses: BTreeMap<&str, i64> = uses.collect();
+        let uses = serde_json::json!(uses).to_string();
+        transaction.query(update).bind(uses).execute(ACTION).await?;
+        transaction.commit(ACTION).await?;
         self.key_cache.mark_uses_written(&unwritten);
         Ok(())
     }
 
-    async fn write_key_uses(&self, uses: &[(String, Timestamp)]) -> Result<(), Error> {
-        const ACTION: &str = "record the use of keys";
-        let mut transaction = self.engine.begin(ACTION).await?;
-        statements::update_last_used(&mut transaction, uses).await?;
-        transaction.commit(ACTION).await
-    }
-
     async fn cached_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
-        match self.key_cache.get(id) {
-            Some(known) => self.refresh_cached_key(id, known).await,
-            None => self.read_uncached_key(id).await,
+        if let Some(known) = self.key_cache.get(id) {
+            return self.refresh_cached_key(id, known).await;
         }
-    }
-
-    async fn read_uncached_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
         let read = self.read_key(id).await?;
         if let Some(key) = &read {
             self.key_cache.add_if_absent(id, key.clone());
@@ -106,7 +112,15 @@ impl Store {
     async fn read_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
         // Taken before the table is read, so that the entry never appears newer than it is.
         let (read_at, changes) = (Instant::now(), self.feed.key_change_count());
-        let row = statements::select_record(&self.engine, id).await?;
+        let row = self
+            .engine
+            .query(
+                "SELECT tenant, role, secret_hash, expires_at, revoked_at IS NOT NULL
+                 FROM api_keys WHERE id = $1",
+            )
+            .bind(id)
+            .fetch_optional("look up a key")
+            .await?;
         let record = row.map(read_record).transpose()?;
         Ok(record.map(|record| CachedKey::new(record, read_at, changes)))
     }
@@ -127,11 +141,10 @@ impl<'a> PresentedToken<'a> {
 }
 
 fn is_hex(text: &str, bytes: usize) -> bool {
-    text.len() == 2 * bytes && text.bytes().all(is_lower_digit)
-}
-
-fn is_lower_digit(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+    text.len() == 2 * bytes
+        && text
+            .bytes()
+            .all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@
 //!
 //! - [`authentication`]: from a client's token to a caller
 //! - `cache`: the keys that this process has seen, so that few requests read the table
-//! - `row`: the rows of the table; `statements`: its statements
+//! - `row`: the rows of the table
 
 pub mod authentication;
 mod cache;
 mod row;
-mod statements;
 
 use std::fmt;
 use std::time::Duration;
@@ -143,6 +142,8 @@ impl fmt::Debug for Token {
     }
 }
 
+const SELECT_INFO: &str = "SELECT id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at FROM api_keys";
+
 impl Store {
     pub async fn create_key(&self, spec: &KeySpec, at: Timestamp) -> Result<NewKey, Error> {
         const ACTION: &str = "create a key";
@@ -164,7 +165,15 @@ impl Store {
     ) -> Result<Option<RotatedKey>, Error> {
         const ACTION: &str = "rotate a key";
         let mut transaction = self.engine.begin(ACTION).await?;
-        let former = statements::lock_key(&mut transaction, id).await?;
+        // Locked, so that when two gateways rotate the key at once, the second sees the changes of
+        // the first. On SQLite only one transaction writes at a time anyway.
+        let lock = transaction.pick("", " FOR UPDATE");
+        let former = transaction
+            .query(SELECT_INFO)
+            .push_bind(" WHERE id = ", &id.0)
+            .push(lock)
+            .fetch_optional("read a key")
+            .await?;
         let former = former.map(row::read_info).transpose()?;
         let Some(former) = former.filter(|former| former.is_active(at)) else {
             return Ok(None);
@@ -172,7 +181,12 @@ impl Store {
         let former_ends_at = former.end_of_grace(grace, at);
         let spec = KeySpec::for_successor(former, expires_at, at);
         let key = self.insert_key(&mut transaction, &spec, at).await?;
-        statements::set_expiry(&mut transaction, id, former_ends_at).await?;
+        transaction
+            .query("UPDATE api_keys SET expires_at = $1 WHERE id = $2")
+            .bind(former_ends_at.0)
+            .bind(&id.0)
+            .execute("set the expiry of a key")
+            .await?;
         transaction.commit(ACTION).await?;
         Ok(Some(RotatedKey {
             spec,
@@ -183,27 +197,57 @@ impl Store {
 
     /// Returns every key ever created, oldest first.
     pub async fn list_keys(&self) -> Result<Vec<KeyInfo>, Error> {
-        let rows = statements::select_keys(&self.engine).await?;
+        let select = self
+            .engine
+            .query(SELECT_INFO)
+            .push(" ORDER BY created_at, id");
+        let rows = select.fetch_all("list the keys").await?;
         Ok(skip_unreadable(rows, row::read_info))
     }
 
     /// Returns true if there was such a key and it was not revoked before.
     pub async fn revoke_key(&self, id: &KeyId, at: Timestamp) -> Result<bool, Error> {
-        let revoked = statements::revoke_key(&self.engine, id, at).await?;
+        let revoked = self
+            .engine
+            .query("UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL")
+            .bind(at.0)
+            .bind(&id.0)
+            .execute_on_row("revoke a key")
+            .await?;
         self.key_cache.reject_key(&id.0);
         Ok(revoked)
     }
 
     /// Returns true if any key is accepted at that time.
     pub async fn has_active_keys(&self, at: Timestamp) -> Result<bool, Error> {
-        statements::has_active_keys(&self.engine, at).await
+        self.engine
+            .query(
+                "SELECT EXISTS (SELECT 1 FROM api_keys
+                 WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1))",
+            )
+            .bind(at.0)
+            .fetch_scalar("look for keys")
+            .await
     }
 
     /// Returns which of the keys are no longer accepted: revoked, expired or deleted. They are
     /// removed from the cache.
     pub async fn inactive_keys(&self, of: &[KeyId], at: Timestamp) -> Result<Vec<KeyId>, Error> {
         let mut ended = of.to_vec();
-        let active = statements::select_active(&self.engine, of, at).await?;
+        let ids: Vec<&str> = of.iter().map(|id| id.0.as_str()).collect();
+        let elements = self.engine.pick(
+            "SELECT value FROM json_each($1)",
+            "SELECT json_array_elements_text($1::json)",
+        );
+        let active: Vec<String> = self
+            .engine
+            .query("SELECT id FROM api_keys WHERE id IN (")
+            .push(elements)
+            .push(") AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)")
+            .bind(serde_json::json!(ids).to_string())
+            .bind(at.0)
+            .fetch_scalars("look for revoked keys")
+            .await?;
         ended.retain(|id| !active.contains(&id.0));
         ended.iter().for_each(|id| self.key_cache.remove(&id.0));
         Ok(ended)
@@ -219,7 +263,21 @@ impl Store {
         let hash = self.key_cache.hash_secret(&secret);
         loop {
             let id = KeyId(to_hex(&random_bytes::<ID_BYTES>()));
-            if statements::insert_key(&mut *transaction, &id, &hash, spec, at).await? {
+            let inserted = transaction
+                .query(
+                    "INSERT INTO api_keys (id, tenant, role, label, secret_hash, created_at, expires_at)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING",
+                )
+                .bind(&id.0)
+                .bind(spec.tenant.as_str())
+                .bind(spec.role.as_str())
+                .bind(spec.label.as_deref())
+                .bind(hash.as_bytes())
+                .bind(at.0)
+                .bind(spec.expires_at.map(|at| at.0))
+                .execute_on_row("create a key")
+                .await?;
+            if inserted {
                 let token = Token(format!("{KEY_PREFIX}{id}_{secret}"));
                 return Ok(NewKey { id, token });
             }
@@ -229,7 +287,10 @@ impl Store {
 
 /// Returns true if the hash of any unrevoked key depends on the pepper.
 pub(crate) async fn has_unrevoked_keys(engine: &Engine) -> Result<bool, Error> {
-    statements::has_unrevoked_keys(engine).await
+    engine
+        .query("SELECT EXISTS (SELECT 1 FROM api_keys WHERE revoked_at IS NULL)")
+        .fetch_scalar("look for keys")
+        .await
 }
 
 fn to_hex(bytes: &[u8]) -> String {

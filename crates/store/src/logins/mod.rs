@@ -3,7 +3,6 @@
 //! - [`lock`]: the lock for renewing one
 
 pub mod lock;
-mod statements;
 
 use kitbag_domain::{ServerName, Timestamp};
 
@@ -18,27 +17,38 @@ impl Vault {
         login: &Secret,
         at: Timestamp,
     ) -> Result<(), Error> {
-        let name = sealed_name(server);
-        let sealed = self.key_for_writing(&name).await?.seal(&name, login);
-        statements::put_login(&self.engine, server, &sealed, at).await
+        let sealed = self.seal(&sealed_for(server.as_str()), login).await?;
+        self.engine
+            .query(
+                "INSERT INTO logins (server, sealed, updated_at) VALUES ($1, $2, $3)
+                 ON CONFLICT (server) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
+            )
+            .bind(server.as_str())
+            .bind(sealed)
+            .bind(at.0)
+            .execute("store a login")
+            .await
+            .map(drop)
     }
 
     pub async fn login(&self, server: &ServerName) -> Result<Option<Secret>, Error> {
-        let sealed = statements::select_login(&self.engine, server).await?;
-        sealed
-            .map(|sealed| self.open_login(server, sealed))
-            .transpose()
-    }
-
-    fn open_login(&self, server: &ServerName, sealed: Vec<u8>) -> Result<Secret, Error> {
-        let name = sealed_name(server);
-        let opened = self.key_for_reading()?.open(&name, sealed);
-        opened.ok_or(Error::Sealed { name })
+        let sealed: Option<Vec<u8>> = self
+            .engine
+            .query("SELECT sealed FROM logins WHERE server = $1")
+            .bind(server.as_str())
+            .fetch_optional_scalar("read a login")
+            .await?;
+        let name = sealed_for(server.as_str());
+        sealed.map(|sealed| self.open(&name, sealed)).transpose()
     }
 
     /// Returns every login as stored, with the name that it is sealed for.
     pub(crate) async fn sealed_logins(&self) -> Result<Vec<SealedRow>, Error> {
-        let rows = statements::select_logins(&self.engine).await?;
+        let rows: Vec<SealedRow> = self
+            .engine
+            .query("SELECT server, sealed FROM logins ORDER BY server")
+            .fetch_all("read the logins")
+            .await?;
         let named = rows
             .into_iter()
             .map(|(server, sealed)| (sealed_for(&server), sealed));
@@ -47,16 +57,16 @@ impl Vault {
 
     /// Returns true if there was a login.
     pub async fn remove_login(&self, server: &ServerName) -> Result<bool, Error> {
-        statements::delete_login(&self.engine, server).await
+        self.engine
+            .query("DELETE FROM logins WHERE server = $1")
+            .bind(server.as_str())
+            .execute_on_row("remove a login")
+            .await
     }
 }
 
 /// The name that the login is sealed for. It contains spaces, unlike the name of a secret, so that
 /// neither opens in the row of the other.
-fn sealed_name(server: &ServerName) -> String {
-    sealed_for(server.as_str())
-}
-
 fn sealed_for(server: &str) -> String {
     format!("login of {server}")
 }

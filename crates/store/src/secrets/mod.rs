@@ -4,8 +4,6 @@
 //! is bound to its name: moved to another row, it cannot be decrypted.
 
 mod secret;
-mod statements;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -70,20 +68,42 @@ impl Vault {
         value: &Secret,
         at: Timestamp,
     ) -> Result<(), Error> {
-        let key = self.key_for_writing(name.as_str()).await?;
-        let sealed = key.seal(name.as_str(), value);
-        statements::put_secret(&self.engine, name, &sealed, at).await
+        let sealed = self.seal(name.as_str(), value).await?;
+        self.engine
+            .query(
+                "INSERT INTO secrets (name, sealed, updated_at) VALUES ($1, $2, $3)
+                 ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
+            )
+            .bind(name.as_str())
+            .bind(sealed)
+            .bind(at.0)
+            .execute("store a secret")
+            .await
+            .map(drop)
     }
 
     /// Returns the names, without the values.
     pub async fn list_secrets(&self) -> Result<Vec<SecretInfo>, Error> {
-        let rows = statements::select_names(&self.engine).await?;
-        Ok(skip_unreadable(rows, |(name, at)| read_info(name, at)))
+        let rows = self
+            .engine
+            .query("SELECT name, updated_at FROM secrets ORDER BY name")
+            .fetch_all("list the secrets")
+            .await?;
+        Ok(skip_unreadable(rows, |(name, at)| {
+            Ok(SecretInfo {
+                name: parse_name(name)?,
+                updated_at: Timestamp(at),
+            })
+        }))
     }
 
     /// Returns true if there was such a secret.
     pub async fn remove_secret(&self, name: &SecretName) -> Result<bool, Error> {
-        statements::delete_secret(&self.engine, name).await
+        self.engine
+            .query("DELETE FROM secrets WHERE name = $1")
+            .bind(name.as_str())
+            .execute_on_row("remove a secret")
+            .await
     }
 
     /// Decrypts every secret.
@@ -94,14 +114,19 @@ impl Vault {
         }
         let key = self.key_for_reading()?;
         self.check_key(&key, &rows)?;
-        let secrets = rows
-            .into_iter()
-            .map(|(name, sealed)| open_secret(&key, name, sealed));
+        let secrets = rows.into_iter().map(|(name, sealed)| {
+            let name = parse_name(name)?;
+            let secret = open_with(&key, name.as_str(), sealed)?;
+            Ok((name, secret))
+        });
         secrets.collect()
     }
 
     async fn sealed_secrets(&self) -> Result<Vec<SealedRow>, Error> {
-        statements::select_sealed(&self.engine).await
+        self.engine
+            .query("SELECT name, sealed FROM secrets ORDER BY name")
+            .fetch_all("read the secrets")
+            .await
     }
 
     /// Copies the key to another key store and verifies it. Returns false if there is no key yet; it is
@@ -118,9 +143,7 @@ impl Vault {
         };
         // A key that does not open everything would lock the rest away.
         for (name, value) in sealed {
-            if key.open(&name, value).is_none() {
-                return Err(Error::Sealed { name });
-            }
+            open_with(&key, &name, value)?;
         }
         copy_key(&key, other)?;
         Ok(true)
@@ -130,7 +153,16 @@ impl Vault {
         &self.address
     }
 
-    pub(crate) fn key_for_reading(&self) -> Result<VaultKey, Error> {
+    /// Encrypts a value, which can be decrypted only for the same name.
+    pub(crate) async fn seal(&self, name: &str, value: &Secret) -> Result<Vec<u8>, Error> {
+        Ok(self.key_for_writing(name).await?.seal(name, value))
+    }
+
+    pub(crate) fn open(&self, name: &str, sealed: Vec<u8>) -> Result<Secret, Error> {
+        open_with(&self.key_for_reading()?, name, sealed)
+    }
+
+    fn key_for_reading(&self) -> Result<VaultKey, Error> {
         self.read_key()?.ok_or_else(|| self.missing_key_error())
     }
 
@@ -143,7 +175,7 @@ impl Vault {
 
     /// Returns the key for sealing the value of that name. A key that opens none of the other
     /// values is rejected: gateways with different keys would lock each other out.
-    pub(crate) async fn key_for_writing(&self, name: &str) -> Result<VaultKey, Error> {
+    async fn key_for_writing(&self, name: &str) -> Result<VaultKey, Error> {
         let key = match self.read_key()? {
             Some(key) => key,
             None => self.create_key().await?,
@@ -219,25 +251,10 @@ fn copy_key(key: &VaultKey, other: &dyn KeyStore) -> Result<(), Error> {
     }
 }
 
-fn read_info(name: String, at: i64) -> Result<SecretInfo, Error> {
-    Ok(SecretInfo {
-        name: parse_name(name)?,
-        updated_at: Timestamp(at),
+fn open_with(key: &VaultKey, name: &str, sealed: Vec<u8>) -> Result<Secret, Error> {
+    key.open(name, sealed).ok_or_else(|| Error::Sealed {
+        name: name.to_owned(),
     })
-}
-
-fn open_secret(
-    key: &VaultKey,
-    name: String,
-    sealed: Vec<u8>,
-) -> Result<(SecretName, Secret), Error> {
-    let name = parse_name(name)?;
-    match key.open(name.as_str(), sealed) {
-        Some(secret) => Ok((name, secret)),
-        None => Err(Error::Sealed {
-            name: name.to_string(),
-        }),
-    }
 }
 
 fn parse_name(name: String) -> Result<SecretName, Error> {

@@ -98,8 +98,8 @@ impl Credentials {
     /// Returns the token for the next request, or `None` if no user has logged in.
     pub(crate) async fn valid_token(self: &Arc<Self>) -> Result<Option<Arc<Grant>>, NoToken> {
         if self.settings().flow == Flow::Browser {
-            let read = self.first_read.get_or_try_init(|| self.load_grant());
-            read.await?;
+            let read = async || self.reload_grant().await.map(drop);
+            self.first_read.get_or_try_init(read).await?;
         }
         let Some(grant) = self.current.load_full() else {
             return Ok(None);
@@ -112,10 +112,6 @@ impl Credentials {
             Err(NoToken::Transient { .. }) if !grant.has_expired(unix_now()) => Ok(Some(grant)),
             renewed => renewed.map(Some),
         }
-    }
-
-    async fn load_grant(&self) -> Result<(), GrantStoreError> {
-        self.reload_grant().await.map(drop)
     }
 
     /// Returns the token without renewing it, for a request whose answer does not matter.

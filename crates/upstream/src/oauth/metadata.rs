@@ -48,11 +48,21 @@ impl AuthorityMetadata {
     /// Returns the endpoints of servers from before there was metadata: fixed paths at their own
     /// origin. All of them had to support PKCE.
     pub(crate) fn from_origin(origin: &Url) -> Option<Self> {
+        let (authorization, token) = (origin.join("/authorize").ok()?, origin.join("/token").ok()?);
         Some(Self {
             issuer: issuer_of(origin),
-            authorization_endpoint: Some(origin.join("/authorize").ok()?),
-            token_endpoint: origin.join("/token").ok()?,
             registration_endpoint: Some(origin.join("/register").ok()?),
+            ..Self::from_endpoints(authorization, token)
+        })
+    }
+
+    /// Returns an authorization server with PKCE and these endpoints only.
+    pub(crate) fn from_endpoints(authorization: Url, token: Url) -> Self {
+        Self {
+            issuer: String::new(),
+            authorization_endpoint: Some(authorization),
+            token_endpoint: token,
+            registration_endpoint: None,
             device_authorization_endpoint: None,
             revocation_endpoint: None,
             scopes_supported: None,
@@ -60,7 +70,7 @@ impl AuthorityMetadata {
             token_endpoint_auth_methods_supported: None,
             client_id_metadata_document_supported: false,
             authorization_response_iss_parameter_supported: false,
-        })
+        }
     }
 
     pub(crate) fn supports_s256(&self) -> bool {

@@ -44,7 +44,9 @@ impl ScreenshotSession {
         load_until: Instant,
     ) -> Result<Screenshot, BrowserError> {
         if let Err(error) = self.call("Browser.getVersion", json!({})).await {
-            return Err(self.not_started_error(&error));
+            return Err(BrowserError::NotStarted {
+                reason: format!("{error}: {}", self.process.last_output()),
+            });
         }
         let taken = self.load_and_capture(url, view, load_until).await;
         taken.map_err(|failure| self.to_browser_error(failure, url))
@@ -85,10 +87,6 @@ impl ScreenshotSession {
         let session = self.call("Target.attachToTarget", attach).await?;
         self.devtools.set_session(text_field(&session, "sessionId"));
         self.devtools.page.target = Some(page);
-        self.set_up_page(view).await
-    }
-
-    async fn set_up_page(&mut self, view: &PictureView) -> Result<(), PictureFailure> {
         self.call("Page.enable", json!({})).await?;
         let tree = self.call("Page.getFrameTree", json!({})).await?;
         self.devtools.page.frame = Some(text_field(&tree["frameTree"]["frame"], "id"));
@@ -223,12 +221,6 @@ impl ScreenshotSession {
         let answer = self.call("Runtime.evaluate", question).await?;
         let status = answer["result"]["value"].as_u64().unwrap_or_default();
         Ok(u16::try_from(status).ok().filter(|status| *status > 0))
-    }
-
-    fn not_started_error(&self, error: &DevtoolsError) -> BrowserError {
-        BrowserError::NotStarted {
-            reason: format!("{error}: {}", self.process.last_output()),
-        }
     }
 
     fn to_browser_error(&self, failure: PictureFailure, url: &Url) -> BrowserError {

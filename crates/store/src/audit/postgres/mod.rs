@@ -1,20 +1,11 @@
-//! The statements of the table `audit`, for PostgreSQL.
+//! Writes the table `audit`, for PostgreSQL. The table `audit_writers` has the last batch that each
+//! writer has committed. A transaction id does not suffice: after a crash PostgreSQL may reuse it.
 //!
 //! - `insertion`: a whole batch in one statement
-//! - `writers`: the last batch of each writer
-//! - `selection`: statements that read rows; `glob`: name patterns as regular expressions
 
-mod glob;
 mod insertion;
-mod selection;
-mod writers;
-
-use kitbag_domain::Timestamp;
 
 use super::columns::{AuditColumns, to_micros, to_nano_usd, to_token_count};
-use super::query::AuditQuery;
-use super::row::StoredAuditRow;
-use super::tool_statistics::{AuditSpan, ToolCallRow};
 use super::{AuditBatch, AuditRowId, AuditWriteError, BatchMark, CallEnding};
 use crate::engine::postgres::{Postgres, PostgresTransaction};
 use crate::engine::with_timeout;
@@ -50,7 +41,7 @@ async fn write_uncommitted(
     let begun = batch.begun.iter().map(|call| AuditColumns::from_call(call));
     let begun = insertion::insert_rows(&mut transaction, begun.collect()).await?;
     if let Some(mark) = mark {
-        writers::record_batch(&mut transaction, mark).await?;
+        record_batch(&mut transaction, mark).await?;
     }
     Ok((transaction, begun))
 }
@@ -67,7 +58,14 @@ async fn begin_serialized(postgres: &Postgres) -> Result<PostgresTransaction, Er
 /// Waits until a batch that may still be running has ended, and returns true if it was written.
 pub(super) async fn is_written(postgres: &Postgres, mark: &BatchMark) -> Result<bool, Error> {
     let mut transaction = begin_serialized(postgres).await?;
-    writers::has_written(&mut transaction, mark).await
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM audit_writers WHERE writer = $1 AND batch >= $2)",
+    )
+    .bind(&mark.writer)
+    .bind(mark.number)
+    .fetch_one(&mut *transaction)
+    .await
+    .map_err(store_error("check whether an audit batch was written"))
 }
 
 async fn update_ended_calls(
@@ -99,81 +97,26 @@ fn column<T>(endings: &[&CallEnding], value: impl Fn(&CallEnding) -> T) -> Vec<T
     endings.iter().map(|ending| value(ending)).collect()
 }
 
-pub(super) async fn select(
-    postgres: &Postgres,
-    query: &AuditQuery,
-) -> Result<Vec<StoredAuditRow>, Error> {
-    selection::select_by_query(query)
-        .build_query_as()
-        .fetch_all(&postgres.pool)
-        .await
-        .map_err(store_error("read the audit"))
-}
-
-pub(super) async fn select_by_id(
-    postgres: &Postgres,
-    ids: &[i64],
-) -> Result<Vec<StoredAuditRow>, Error> {
-    selection::select_by_id(ids)
-        .build_query_as()
-        .fetch_all(&postgres.pool)
-        .await
-        .map_err(store_error("read the audit"))
-}
-
-/// Deletes the oldest rows before a time, at most this many. Returns their number. Rows that
-/// another gateway is deleting are left to it.
-pub(super) async fn delete(
-    postgres: &Postgres,
-    before: Timestamp,
-    at_most: u32,
-) -> Result<u64, Error> {
-    let removed = sqlx::query(
-        "DELETE FROM audit WHERE id = ANY (ARRAY (
-             SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))",
+/// Records the batch as a part of its transaction. A new writer deletes writers that ended long
+/// ago.
+async fn record_batch(
+    transaction: &mut PostgresTransaction,
+    mark: &BatchMark,
+) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO audit_writers (writer, batch) VALUES ($1, $2)
+         ON CONFLICT (writer) DO UPDATE SET batch = excluded.batch, used_at = now()",
     )
-    .bind(before.0)
-    .bind(i64::from(at_most))
-    .execute(&postgres.pool)
+    .bind(&mark.writer)
+    .bind(mark.number)
+    .execute(&mut **transaction)
     .await
-    .map_err(store_error("delete old audit rows"))?;
-    Ok(removed.rows_affected())
-}
-
-/// Returns the smallest id of the rows since a time, if there is any.
-pub(super) async fn first_id(postgres: &Postgres, since: Timestamp) -> Result<Option<i64>, Error> {
-    sqlx::query_scalar("SELECT min(id) FROM audit WHERE at >= $1")
-        .bind(since.0)
-        .fetch_one(&postgres.pool)
-        .await
-        .map_err(store_error("find the first audit row of a time span"))
-}
-
-/// Returns the id of the last row, if there is any.
-pub(super) async fn newest_id(postgres: &Postgres) -> Result<Option<i64>, Error> {
-    sqlx::query_scalar("SELECT max(id) FROM audit")
-        .fetch_one(&postgres.pool)
-        .await
-        .map_err(store_error("find the last audit row"))
-}
-
-/// Returns the first tool calls in a span, in the order of writing, without measurements.
-pub(super) async fn tool_calls(
-    postgres: &Postgres,
-    span: &AuditSpan,
-    at_most: u32,
-) -> Result<Vec<ToolCallRow>, Error> {
-    sqlx::query_as(
-        "SELECT id, server, name, outcome, latency_us, tokens, price_nano_usd FROM audit
-         WHERE id > $1 AND id <= $2 AND at >= $3 AND at < $4 AND kind = 'tool' AND purpose = 'use'
-         ORDER BY id LIMIT $5",
-    )
-    .bind(span.after)
-    .bind(span.up_to)
-    .bind(span.since.0)
-    .bind(span.until.0)
-    .bind(i64::from(at_most))
-    .fetch_all(&postgres.pool)
-    .await
-    .map_err(store_error("read tool statistics"))
+    .map_err(store_error("record an audit batch"))?;
+    if mark.number == 1 {
+        sqlx::query("DELETE FROM audit_writers WHERE used_at < now() - interval '30 days'")
+            .execute(&mut **transaction)
+            .await
+            .map_err(store_error("delete old audit writers"))?;
+    }
+    Ok(())
 }

@@ -3,8 +3,6 @@
 //! Kinds and severities are interpreted only by writers and readers. The caller passes a tenant's
 //! limits.
 
-mod statements;
-
 use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
 
 use crate::{Error, Store, skip_unreadable, unreadable};
@@ -61,6 +59,9 @@ pub struct FeedbackLimits {
     pub resolved: i64,
 }
 
+const READ: &str = "read feedback";
+const WRITE: &str = "store feedback";
+
 impl Store {
     /// Stores a report and returns its number; `None` if the tenant has too many open ones.
     pub async fn add_feedback(
@@ -68,27 +69,70 @@ impl Store {
         feedback: &NewFeedback,
         limits: FeedbackLimits,
     ) -> Result<Option<i64>, Error> {
-        const ACTION: &str = "store feedback";
-        let mut transaction = self.engine.begin(ACTION).await?;
-        let open = statements::count_open(&mut transaction, &feedback.tenant).await?;
+        let mut transaction = self.engine.begin(WRITE).await?;
+        let open: i64 = transaction
+            .query("SELECT count(*) FROM agent_feedback WHERE tenant = $1 AND resolved_at IS NULL")
+            .bind(feedback.tenant.as_str())
+            .fetch_scalar(READ)
+            .await?;
         if open >= limits.open {
             return Ok(None);
         }
-        let id = statements::insert_feedback(&mut transaction, feedback).await?;
-        let most = limits.resolved;
-        statements::delete_oldest_resolved(&mut transaction, &feedback.tenant, most).await?;
-        transaction.commit(ACTION).await?;
+        let id = transaction
+            .query(
+                "INSERT INTO agent_feedback (tenant, key_id, client, at, kind, severity, tool, summary, details)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+            )
+            .bind(feedback.tenant.as_str())
+            .bind(feedback.key.as_ref().map(|key| key.0.as_str()))
+            .bind(feedback.client.as_deref())
+            .bind(feedback.at.0)
+            .bind(&feedback.kind)
+            .bind(feedback.severity.as_deref())
+            .bind(feedback.tool.as_deref())
+            .bind(&feedback.summary)
+            .bind(feedback.details.as_deref())
+            .fetch_scalar(WRITE)
+            .await?;
+        transaction
+            .query(
+                "DELETE FROM agent_feedback WHERE tenant = $1 AND resolved_at IS NOT NULL AND id <= (
+                     SELECT id FROM agent_feedback WHERE tenant = $1 AND resolved_at IS NOT NULL
+                     ORDER BY id DESC LIMIT 1 OFFSET $2)",
+            )
+            .bind(feedback.tenant.as_str())
+            .bind(limits.resolved)
+            .execute(WRITE)
+            .await?;
+        transaction.commit(WRITE).await?;
         Ok(Some(id))
     }
 
     /// Returns reports, newest first.
     pub async fn list_feedback(&self, query: &FeedbackQuery) -> Result<Vec<StoredFeedback>, Error> {
-        let rows = statements::select_page(&self.engine, query).await?;
+        let rows = self
+            .engine
+            .query("SELECT ")
+            .push(COLUMNS)
+            .push(" FROM agent_feedback WHERE TRUE")
+            .push_filter(" AND tenant = ", query.tenant.as_ref().map(Tenant::as_str))
+            .push_filter(" AND kind = ", query.kind.as_deref())
+            .push_filter(" AND (resolved_at IS NULL) = ", query.open)
+            .push_filter(" AND id < ", query.before_id)
+            .push_bind(" ORDER BY id DESC LIMIT ", i64::from(query.limit))
+            .fetch_all(READ)
+            .await?;
         Ok(skip_unreadable(rows, read_feedback))
     }
 
     pub async fn feedback_by_id(&self, id: i64) -> Result<Option<StoredFeedback>, Error> {
-        let row = statements::select_feedback(&self.engine, id).await?;
+        let row = self
+            .engine
+            .query("SELECT ")
+            .push(COLUMNS)
+            .push_bind(" FROM agent_feedback WHERE id = ", id)
+            .fetch_optional(READ)
+            .await?;
         row.map(read_feedback).transpose()
     }
 
@@ -98,7 +142,16 @@ impl Store {
         id: i64,
         resolution: &FeedbackResolution,
     ) -> Result<bool, Error> {
-        statements::resolve_feedback(&self.engine, id, resolution).await
+        self.engine
+            .query(
+                "UPDATE agent_feedback SET resolved_at = $1, resolution = $2
+                 WHERE id = $3 AND resolved_at IS NULL",
+            )
+            .bind(resolution.at.0)
+            .bind(resolution.note.as_deref())
+            .bind(id)
+            .execute_on_row("resolve feedback")
+            .await
     }
 }
 

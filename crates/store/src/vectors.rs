@@ -3,13 +3,9 @@
 //! A vector belongs to the embedded text, not to its tool: a tool that moves or shares its text
 //! with another costs nothing, and a changed text simply has no vector yet.
 
-mod postgres;
-mod sqlite;
-
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
-use crate::engine::statement;
 use crate::{Error, Store};
 
 /// Identifies a text by its content.
@@ -70,6 +66,12 @@ impl<'a> From<&'a String> for VectorSpace<'a> {
     }
 }
 
+/// Keeps the number of values in a statement well below the limits of both engines.
+const ROWS_PER_STATEMENT: usize = 512;
+
+const WRITE: &str = "store vectors";
+const DELETE: &str = "delete vectors";
+
 impl Store {
     /// Stores all of them or none, in place of earlier vectors of the same texts.
     pub async fn put_vectors(
@@ -77,11 +79,34 @@ impl Store {
         space: impl Into<VectorSpace<'_>>,
         vectors: &[(TextHash, Vec<f32>)],
     ) -> Result<(), Error> {
-        const ACTION: &str = "store vectors";
         let space = space.into();
-        let mut transaction = self.engine.begin(ACTION).await?;
-        statement!(&mut transaction, insert(space, vectors))?;
-        transaction.commit(ACTION).await
+        // One statement must not write a row twice, so of two vectors of one text the later wins.
+        // In a fixed order, so that two gateways that embed the same texts do not deadlock.
+        let distinct: BTreeMap<&TextHash, &Vec<f32>> = vectors
+            .iter()
+            .map(|(hash, vector)| (hash, vector))
+            .collect();
+        let distinct: Vec<(&TextHash, &Vec<f32>)> = distinct.into_iter().collect();
+        let mut transaction = self.engine.begin(WRITE).await?;
+        for chunk in distinct.chunks(ROWS_PER_STATEMENT) {
+            transaction
+                .query(
+                    "INSERT INTO vectors (namespace, model, text_hash, dimension, vector) VALUES ",
+                )
+                .push_tuples(chunk, |query, (hash, vector)| {
+                    query
+                        .bind(space.namespace)
+                        .bind(space.model)
+                        .bind(hash.0.as_slice())
+                        .bind(vector.len() as i64)
+                        .bind(to_bytes(vector))
+                })
+                .push(" ON CONFLICT (namespace, model, text_hash) DO UPDATE")
+                .push(" SET dimension = excluded.dimension, vector = excluded.vector")
+                .execute(WRITE)
+                .await?;
+        }
+        transaction.commit(WRITE).await
     }
 
     /// Returns the wanted vectors that exist and are undamaged.
@@ -91,15 +116,33 @@ impl Store {
         wanted: &[TextHash],
     ) -> Result<HashMap<TextHash, Vec<f32>>, Error> {
         let space = space.into();
-        let rows = statement!(&self.engine, select(space, wanted))?;
-        Ok(rows.iter().filter_map(read_vector).collect())
+        let mut found = HashMap::with_capacity(wanted.len());
+        for chunk in wanted.chunks(ROWS_PER_STATEMENT) {
+            let rows: Vec<(Vec<u8>, Vec<u8>)> = self
+                .engine
+                .query("SELECT text_hash, vector FROM vectors WHERE length(vector) = 4 * dimension")
+                .push_bind(" AND namespace = ", space.namespace)
+                .push_bind(" AND model = ", space.model)
+                .push(" AND text_hash IN ")
+                .push_list(chunk.iter().map(|hash| hash.0.as_slice()))
+                .fetch_all("read vectors")
+                .await?;
+            let rows = rows.iter();
+            found.extend(rows.filter_map(|(hash, it)| Some((stored_hash(hash)?, from_bytes(it)))));
+        }
+        Ok(found)
     }
 
     /// Returns the number of stored vectors.
     pub async fn vector_count(&self, space: impl Into<VectorSpace<'_>>) -> Result<u64, Error> {
         let space = space.into();
-        let count = statement!(&self.engine, count(space))?;
-        Ok(count.unsigned_abs())
+        self.engine
+            .query("SELECT count(*) FROM vectors WHERE namespace = $1 AND model = $2")
+            .bind(space.namespace)
+            .bind(space.model)
+            .fetch_scalar("count vectors")
+            .await
+            .map(i64::unsigned_abs)
     }
 
     /// Removes the vectors of all other texts. Returns their number.
@@ -108,20 +151,28 @@ impl Store {
         space: impl Into<VectorSpace<'_>>,
         keep: &HashSet<TextHash>,
     ) -> Result<u64, Error> {
-        const ACTION: &str = "delete vectors";
         let space = space.into();
-        let mut transaction = self.engine.begin(ACTION).await?;
-        let removed = statement!(&mut transaction, delete_others(space, keep))?;
-        transaction.commit(ACTION).await?;
+        let mut transaction = self.engine.begin(DELETE).await?;
+        let mut unneeded: Vec<Vec<u8>> = transaction
+            .query("SELECT text_hash FROM vectors WHERE namespace = $1 AND model = $2")
+            .bind(space.namespace)
+            .bind(space.model)
+            .fetch_scalars("find vectors to delete")
+            .await?;
+        unneeded.retain(|hash| !stored_hash(hash).is_some_and(|hash| keep.contains(&hash)));
+        let mut removed = 0;
+        for chunk in unneeded.chunks(ROWS_PER_STATEMENT) {
+            removed += transaction
+                .query("DELETE FROM vectors WHERE namespace = $1 AND model = $2 AND text_hash IN ")
+                .bind(space.namespace)
+                .bind(space.model)
+                .push_list(chunk.iter().map(Vec::as_slice))
+                .execute(DELETE)
+                .await?;
+        }
+        transaction.commit(DELETE).await?;
         Ok(removed)
     }
-}
-
-/// The hash of a text, and its vector.
-type VectorRow = (Vec<u8>, Vec<u8>);
-
-fn read_vector((hash, vector): &VectorRow) -> Option<(TextHash, Vec<f32>)> {
-    Some((stored_hash(hash)?, from_bytes(vector)))
 }
 
 fn stored_hash(bytes: &[u8]) -> Option<TextHash> {

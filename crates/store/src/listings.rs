@@ -1,7 +1,5 @@
 //! The last listing of each server, so that the next start need not ask first.
 
-mod statements;
-
 use kitbag_domain::{ServerName, Timestamp};
 
 use crate::{Error, Store, skip_unreadable, unreadable};
@@ -19,17 +17,38 @@ pub struct StoredListing {
 impl Store {
     /// Stores the listing in place of an earlier one of the same server.
     pub async fn put_listing(&self, listing: &StoredListing) -> Result<(), Error> {
-        statements::put_listing(&self.engine, listing).await
+        self.engine
+            .query(
+                "INSERT INTO listings (server, fingerprint, body, listed_at) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (server) DO UPDATE SET
+                     fingerprint = excluded.fingerprint, body = excluded.body, listed_at = excluded.listed_at",
+            )
+            .bind(listing.server.as_str())
+            .bind(&listing.fingerprint)
+            .bind(&listing.body)
+            .bind(listing.listed_at.0)
+            .execute("store a listing")
+            .await
+            .map(drop)
     }
 
     pub async fn listing(&self, server: &ServerName) -> Result<Option<StoredListing>, Error> {
-        let row = statements::select_listing(&self.engine, server).await?;
+        let row = self
+            .engine
+            .query("SELECT server, fingerprint, body, listed_at FROM listings WHERE server = $1")
+            .bind(server.as_str())
+            .fetch_optional("read a listing")
+            .await?;
         row.map(read_listing).transpose()
     }
 
     /// All listings, by server name.
     pub async fn listings(&self) -> Result<Vec<StoredListing>, Error> {
-        let rows = statements::select_listings(&self.engine).await?;
+        let rows = self
+            .engine
+            .query("SELECT server, fingerprint, body, listed_at FROM listings ORDER BY server")
+            .fetch_all("read the listings")
+            .await?;
         Ok(skip_unreadable(rows, read_listing))
     }
 }

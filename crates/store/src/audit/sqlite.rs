@@ -1,17 +1,10 @@
-//! The statements of the table `audit`, for SQLite.
-//!
-//! - `selection`: statements that read rows
+//! Writes the table `audit`, for SQLite.
 
-mod selection;
-
-use kitbag_domain::{Observation, Timestamp};
+use kitbag_domain::Observation;
 use sqlx::query_builder::Separated;
 use sqlx::{QueryBuilder, Row as _};
 
 use super::columns::{AuditColumns, to_micros, to_nano_usd, to_token_count};
-use super::query::AuditQuery;
-use super::row::StoredAuditRow;
-use super::tool_statistics::{AuditSpan, ToolCallRow};
 use super::{AuditBatch, AuditRecord, AuditRowId, CallEnding};
 use crate::engine::sqlite::{Sqlite, SqliteTransaction};
 use crate::{Error, store_error};
@@ -32,30 +25,6 @@ pub(super) async fn write_batch(
     }
     transaction.commit("write the audit").await?;
     Ok(begun)
-}
-
-pub(super) async fn select(
-    sqlite: &Sqlite,
-    query: &AuditQuery,
-) -> Result<Vec<StoredAuditRow>, Error> {
-    selection::select_by_query(query)
-        .build_query_as()
-        .fetch_all(&sqlite.reader)
-        .await
-        .map_err(store_error("read the audit"))
-}
-
-pub(super) async fn select_by_id(
-    sqlite: &Sqlite,
-    ids: &[i64],
-) -> Result<Vec<StoredAuditRow>, Error> {
-    selection::select_by_id(ids)
-        .build_query_as()
-        // Its text has as many parameters as there are ids, so it is rarely reused.
-        .persistent(false)
-        .fetch_all(&sqlite.reader)
-        .await
-        .map_err(store_error("read the audit"))
 }
 
 /// As many rows as keep a statement small. The rest of a batch is written row by row, so there are
@@ -110,57 +79,6 @@ async fn update_ended_call(
     .await
     .map(drop)
     .map_err(store_error("record the end of a call"))
-}
-
-/// Deletes the oldest rows before a time, at most this many. Returns their number.
-pub(super) async fn delete(sqlite: &Sqlite, before: Timestamp, at_most: u32) -> Result<u64, Error> {
-    let removed = sqlx::query(
-        "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)",
-    )
-    .bind(before.0)
-    .bind(at_most)
-    .execute(&sqlite.writer)
-    .await
-    .map_err(store_error("delete old audit rows"))?;
-    Ok(removed.rows_affected())
-}
-
-/// Returns the smallest id of the rows since a time, if there is any.
-pub(super) async fn first_id(sqlite: &Sqlite, since: Timestamp) -> Result<Option<i64>, Error> {
-    sqlx::query_scalar("SELECT min(id) FROM audit WHERE at >= ?")
-        .bind(since.0)
-        .fetch_one(&sqlite.reader)
-        .await
-        .map_err(store_error("find the first audit row of a time span"))
-}
-
-/// Returns the id of the last row, if there is any.
-pub(super) async fn newest_id(sqlite: &Sqlite) -> Result<Option<i64>, Error> {
-    sqlx::query_scalar("SELECT max(id) FROM audit")
-        .fetch_one(&sqlite.reader)
-        .await
-        .map_err(store_error("find the last audit row"))
-}
-
-/// Returns the first tool calls in a span, in the order of writing, without measurements.
-pub(super) async fn tool_calls(
-    sqlite: &Sqlite,
-    span: &AuditSpan,
-    at_most: u32,
-) -> Result<Vec<ToolCallRow>, Error> {
-    sqlx::query_as(
-        "SELECT id, server, name, outcome, latency_us, tokens, price_nano_usd FROM audit
-         WHERE id > ? AND id <= ? AND at >= ? AND at < ? AND kind = 'tool' AND purpose = 'use'
-         ORDER BY id LIMIT ?",
-    )
-    .bind(span.after)
-    .bind(span.up_to)
-    .bind(span.since.0)
-    .bind(span.until.0)
-    .bind(at_most)
-    .fetch_all(&sqlite.reader)
-    .await
-    .map_err(store_error("read tool statistics"))
 }
 
 fn insert_query<'a>(rows: impl Iterator<Item = AuditColumns<'a>>) -> QueryBuilder<sqlx::Sqlite> {

@@ -3,13 +3,16 @@
 //! An entry's key is `{namespace}:{name}`, such as `capability_index:git__log`; its value is JSON
 //! that only the gateway interprets.
 
-mod postgres;
-mod sqlite;
-
 use std::collections::{BTreeMap, HashMap};
 
-use crate::engine::statement;
+use crate::engine::Transaction;
 use crate::{Error, Store};
+
+/// Keeps the number of values in a statement well below the limits of both engines.
+const ROWS_PER_STATEMENT: usize = 512;
+
+const READ: &str = "read a mirror";
+const WRITE: &str = "write the mirror";
 
 impl Store {
     /// Replaces the entries of the namespace. Returns how many were written or removed. Readers see
@@ -20,12 +23,16 @@ impl Store {
         namespace: &str,
         entries: &[(String, String)],
     ) -> Result<u64, Error> {
-        const ACTION: &str = "write the mirror";
-        let mut transaction = self.engine.begin(ACTION).await?;
-        let wanted = dedup_by_name(entries);
-        let changed = statement!(&mut transaction, replace(namespace, &wanted))?;
-        transaction.commit(ACTION).await?;
-        Ok(changed)
+        let mut transaction = self.lock_mirror(namespace).await?;
+        let written = put_entries(&mut transaction, namespace, entries).await?;
+        let wanted: HashMap<&str, &str> =
+            entries.iter().map(|(name, it)| (&**name, &**it)).collect();
+        let select = transaction.query("SELECT name FROM mirror WHERE namespace = $1");
+        let mut gone: Vec<String> = select.bind(namespace).fetch_scalars(READ).await?;
+        gone.retain(|name| !wanted.contains_key(name.as_str()));
+        delete_entries(&mut transaction, namespace, &gone).await?;
+        transaction.commit(WRITE).await?;
+        Ok(written + gone.len() as u64)
     }
 
     /// Writes and removes a few entries of the namespace. Returns false, and changes nothing, if
@@ -37,37 +44,87 @@ impl Store {
         gone: &[String],
         entries: u64,
     ) -> Result<bool, Error> {
-        const ACTION: &str = "write the mirror";
-        let mut transaction = self.engine.begin(ACTION).await?;
-        let (changed, gone) = (dedup_by_name(changed), gone.iter().map(String::as_str));
-        let gone: Vec<&str> = gone.collect();
-        let found = statement!(&mut transaction, change(namespace, &changed, &gone))?;
-        if found != entries {
+        let mut transaction = self.lock_mirror(namespace).await?;
+        put_entries(&mut transaction, namespace, changed).await?;
+        delete_entries(&mut transaction, namespace, gone).await?;
+        let found: i64 = transaction
+            .query("SELECT COUNT(*) FROM mirror WHERE namespace = $1")
+            .bind(namespace)
+            .fetch_scalar("count the entries of a mirror")
+            .await?;
+        if found.unsigned_abs() != entries {
             return Ok(false);
         }
-        transaction.commit(ACTION).await?;
+        transaction.commit(WRITE).await?;
         Ok(true)
     }
 
+    /// Begins to write the namespace, which one transaction does at a time.
+    async fn lock_mirror(&self, namespace: &str) -> Result<Transaction, Error> {
+        let mut transaction = self.engine.begin(WRITE).await?;
+        transaction
+            .lock(&format!("mirror {namespace}"), WRITE)
+            .await?;
+        Ok(transaction)
+    }
+
     pub async fn mirror_entry(&self, namespace: &str, name: &str) -> Result<Option<String>, Error> {
-        statement!(&self.engine, select(namespace, name))
+        self.engine
+            .query("SELECT value FROM mirror WHERE namespace = $1 AND name = $2")
+            .bind(namespace)
+            .bind(name)
+            .fetch_optional_scalar("read a mirrored entry")
+            .await
     }
 
     /// Returns every entry of the namespace, by name.
     pub async fn mirror_entries(&self, namespace: &str) -> Result<HashMap<String, String>, Error> {
-        let rows = statement!(&self.engine, select_all(namespace))?;
+        let select = self
+            .engine
+            .query("SELECT name, value FROM mirror WHERE namespace = $1");
+        let rows = select.bind(namespace).fetch_all(READ).await?;
         Ok(rows.into_iter().collect())
     }
 }
 
-/// The name and the value of an entry.
-type MirrorRow = (String, String);
+/// Returns how many rows were written. Rows that already have their value are skipped.
+async fn put_entries(
+    transaction: &mut Transaction,
+    namespace: &str,
+    entries: &[(String, String)],
+) -> Result<u64, Error> {
+    // One statement must not write a row twice; the later entry wins.
+    let entries: BTreeMap<&str, &str> = entries.iter().map(|(name, it)| (&**name, &**it)).collect();
+    let entries: Vec<(&str, &str)> = entries.into_iter().collect();
+    let mut written = 0;
+    for chunk in entries.chunks(ROWS_PER_STATEMENT) {
+        written += transaction
+            .query("INSERT INTO mirror (namespace, name, value) VALUES ")
+            .push_tuples(chunk, |query, (name, value)| {
+                query.bind(namespace).bind(*name).bind(*value)
+            })
+            .push(" ON CONFLICT (namespace, name) DO UPDATE SET value = excluded.value")
+            .push(" WHERE mirror.value <> excluded.value")
+            .execute(WRITE)
+            .await?;
+    }
+    Ok(written)
+}
 
-/// Returns one entry for each name, sorted.
-fn dedup_by_name(entries: &[(String, String)]) -> Vec<(&str, &str)> {
-    let entries = entries.iter().map(|(name, value)| (&**name, &**value));
-    let later: BTreeMap<&str, &str> = entries.collect();
-    later.into_iter().collect()
+async fn delete_entries(
+    transaction: &mut Transaction,
+    namespace: &str,
+    names: &[String],
+) -> Result<(), Error> {
+    for chunk in names.chunks(ROWS_PER_STATEMENT) {
+        transaction
+            .query("DELETE FROM mirror WHERE namespace = $1 AND name IN ")
+            .bind(namespace)
+            .push_list(chunk)
+            .execute("remove entries from a mirror")
+            .await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! The configurations that share a database, and the mirror of each.
 
-mod statements;
-
 use std::time::Duration;
 
 use kitbag_domain::Timestamp;
 
+use crate::engine::Transaction;
 use crate::{Error, Store};
 
 /// The mirror of a configuration that no gateway has used for this long is removed.
@@ -14,6 +13,9 @@ const UNUSED_LIMIT: Duration = Duration::from_secs(90 * 86_400);
 const RECORD_INTERVAL: Duration = Duration::from_secs(86_400);
 
 const FIND: &str = "find the mirror of a configuration";
+
+const SELECT_OWNER: &str = "SELECT namespace, used_at FROM mirror_owners WHERE configuration = $1";
+const CLAIM: &str = "claim a mirror";
 
 impl Store {
     /// Returns the namespace of a configuration's mirror. The first configuration of a database has
@@ -24,35 +26,55 @@ impl Store {
         configuration: &str,
         at: Timestamp,
     ) -> Result<String, Error> {
-        if let Some((namespace, used_at)) =
-            statements::select_owner(&self.engine, configuration).await?
+        let select = self.engine.query(SELECT_OWNER).bind(configuration);
+        if let Some((namespace, used_at)) = select.fetch_optional(FIND).await?
             && at.0.saturating_sub(used_at) < to_millis(RECORD_INTERVAL)
         {
             return Ok(namespace);
         }
         let mut transaction = self.engine.begin(FIND).await?;
-        let own = statements::lock_and_select_owner(&mut transaction, configuration).await?;
-        statements::delete_unused_mirrors(&mut transaction, subtract(at, UNUSED_LIMIT)).await?;
+        // Two configurations that claim a mirror at once must not get the same.
+        transaction.lock("mirror owners", FIND).await?;
+        let select = transaction.query(SELECT_OWNER).bind(configuration);
+        let own: Option<(String, i64)> = select.fetch_optional(FIND).await?;
+        let unused_since = Timestamp(at.0.saturating_sub(to_millis(UNUSED_LIMIT)));
+        delete_unused_mirrors(&mut transaction, unused_since).await?;
+        let is_base_claimed = transaction
+            .query("SELECT EXISTS (SELECT 1 FROM mirror_owners WHERE namespace = $1)")
+            .bind(base)
+            .fetch_scalar(CLAIM)
+            .await?;
         let namespace = match own {
             Some((own, _)) => own,
-            None if statements::is_claimed(&mut transaction, base).await? => {
-                derive_namespace(base, configuration)
-            }
+            None if is_base_claimed => derive_namespace(base, configuration),
             None => base.to_owned(),
         };
-        statements::put_owner(&mut transaction, &namespace, configuration, at).await?;
+        transaction
+            .query(
+                "INSERT INTO mirror_owners (namespace, configuration, used_at) VALUES ($1, $2, $3)
+                 ON CONFLICT (namespace) DO UPDATE SET used_at = excluded.used_at",
+            )
+            .bind(&namespace)
+            .bind(configuration)
+            .bind(at.0)
+            .execute(CLAIM)
+            .await?;
         transaction.commit(FIND).await?;
         Ok(namespace)
     }
 
     /// Returns the entries in the mirrors of all other configurations.
     pub async fn other_mirror_entries(&self, namespace: &str) -> Result<Vec<String>, Error> {
-        statements::select_other_mirrors(&self.engine, namespace).await
+        self.engine
+            .query(
+                "SELECT value FROM mirror JOIN mirror_owners USING (namespace) WHERE namespace <> $1
+                 ORDER BY namespace, name",
+            )
+            .bind(namespace)
+            .fetch_scalars("read the mirrors of other configurations")
+            .await
     }
 }
-
-/// The namespace of a configuration, and when it was last used.
-type OwnerRow = (String, i64);
 
 /// Derives a namespace for the configuration. Sixteen digits of the hash suffice for more
 /// configurations than any database has.
@@ -61,12 +83,30 @@ fn derive_namespace(base: &str, configuration: &str) -> String {
     format!("{base}@{}", &hash[..16])
 }
 
-fn subtract(at: Timestamp, duration: Duration) -> Timestamp {
-    Timestamp(at.0.saturating_sub(to_millis(duration)))
-}
-
 fn to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Deletes the mirrors that no gateway has used since then, and their priors.
+async fn delete_unused_mirrors(
+    transaction: &mut Transaction,
+    since: Timestamp,
+) -> Result<(), Error> {
+    for delete in [
+        "DELETE FROM mirror WHERE namespace IN (SELECT namespace FROM mirror_owners WHERE used_at < $1)",
+        "DELETE FROM priors WHERE namespace IN (SELECT namespace FROM mirror_owners WHERE used_at < $1)",
+        "DELETE FROM priors_runs WHERE namespace IN (SELECT namespace FROM mirror_owners WHERE used_at < $1)",
+        "DELETE FROM properties WHERE name IN
+         (SELECT namespace || ':priors_updated_at' FROM mirror_owners WHERE used_at < $1)",
+        "DELETE FROM mirror_owners WHERE used_at < $1",
+    ] {
+        transaction
+            .query(delete)
+            .bind(since.0)
+            .execute("delete the mirrors of unused configurations")
+            .await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! Approved definitions of tools and prompts, by hash. The lock file has only the hashes; the text
 //! shows how a server changed a definition since.
 
-mod statements;
-
 use std::collections::HashMap;
 
 use kitbag_domain::Timestamp;
@@ -29,7 +27,16 @@ impl Store {
         sorted.sort_by_key(|it| it.hash);
         let mut transaction = self.engine.begin(ACTION).await?;
         for definition in sorted {
-            statements::insert_definition(&mut transaction, definition).await?;
+            transaction
+                .query(
+                    "INSERT INTO approved_definitions (hash, body, approved_at) VALUES ($1, $2, $3)
+                     ON CONFLICT (hash) DO NOTHING",
+                )
+                .bind(definition.hash.as_slice())
+                .bind(&definition.body)
+                .bind(definition.approved_at.0)
+                .execute("store an approved definition")
+                .await?;
         }
         transaction.commit(ACTION).await
     }
@@ -41,7 +48,13 @@ impl Store {
     ) -> Result<HashMap<[u8; 32], String>, Error> {
         let mut known = HashMap::new();
         for hash in hashes {
-            if let Some(body) = statements::select_body(&self.engine, hash).await? {
+            if let Some(body) = self
+                .engine
+                .query("SELECT body FROM approved_definitions WHERE hash = $1")
+                .bind(hash.as_slice())
+                .fetch_optional_scalar("read an approved definition")
+                .await?
+            {
                 known.insert(*hash, body);
             }
         }

@@ -1,7 +1,5 @@
 //! Properties of the store itself, such as the pepper of its keys.
 
-mod statements;
-
 use std::borrow::Cow;
 
 use crate::Error;
@@ -30,12 +28,17 @@ impl<'a> Property<'a> {
     }
 }
 
+const WRITE: &str = "write a property of the store";
+
 impl Engine {
     pub(crate) async fn read_property(
         &self,
         property: Property<'_>,
     ) -> Result<Option<Vec<u8>>, Error> {
-        statements::select_value(self, property).await
+        self.query("SELECT value FROM properties WHERE name = $1")
+            .bind(property.name())
+            .fetch_optional_scalar("read a property of the store")
+            .await
     }
 }
 
@@ -45,10 +48,22 @@ impl Transaction {
         property: Property<'_>,
         value: &[u8],
     ) -> Result<(), Error> {
-        statements::put_value(self, property, value).await
+        self.query(
+            "INSERT INTO properties (name, value) VALUES ($1, $2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        )
+        .bind(property.name())
+        .bind(value)
+        .execute(WRITE)
+        .await
+        .map(drop)
     }
 
     pub(crate) async fn remove_property(&mut self, property: Property<'_>) -> Result<(), Error> {
-        statements::delete_property(self, property).await
+        self.query("DELETE FROM properties WHERE name = $1")
+            .bind(property.name())
+            .execute(WRITE)
+            .await
+            .map(drop)
     }
 }

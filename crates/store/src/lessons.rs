@@ -2,10 +2,9 @@
 //!
 //! Only the gateway interprets a signal. A lesson is added, read and deleted, and never changed.
 
-mod statements;
-
 use kitbag_domain::{KeyId, Tenant, Timestamp};
 
+use crate::engine::query::Query;
 use crate::{Error, Store, skip_unreadable, small_vector, unreadable};
 
 /// A lesson to store.
@@ -52,36 +51,62 @@ pub struct LessonFilter {
     pub after_id: i64,
 }
 
+const DELETE: &str = "delete lessons";
+
+/// Keeps the number of values in a statement well below the limits of both engines.
+const ROWS_PER_STATEMENT: usize = 256;
+
 impl Store {
     /// Stores all of these lessons or, on an error, none.
     pub async fn add_lessons(&self, lessons: &[NewLesson]) -> Result<(), Error> {
         const ACTION: &str = "store lessons";
         let mut transaction = self.engine.begin(ACTION).await?;
-        statements::insert_lessons(&mut transaction, lessons).await?;
+        for chunk in lessons.chunks(ROWS_PER_STATEMENT) {
+            transaction
+                .query("INSERT INTO lessons (tenant, credential, session, at, tool, signal, model, vector, words) VALUES ")
+                .push_tuples(chunk, bind_lesson)
+                .execute(ACTION)
+                .await?;
+        }
         transaction.commit(ACTION).await
     }
 
     /// Returns the matching lessons, in the order of their addition.
     pub async fn lessons(&self, filter: &LessonFilter) -> Result<Vec<StoredLesson>, Error> {
-        let rows = statements::select_lessons(&self.engine, filter).await?;
+        let select = self.engine.query("SELECT ").push(COLUMNS);
+        let rows = push_conditions(select.push(" FROM lessons"), filter)
+            .push(" ORDER BY id")
+            .fetch_all("read lessons")
+            .await?;
         Ok(skip_unreadable(rows, read_lesson))
     }
 
     /// Returns the number of matching lessons.
     pub async fn count_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
-        statements::count_lessons(&self.engine, filter)
-            .await
-            .map(i64::cast_unsigned)
+        let count = self.engine.query("SELECT count(*) FROM lessons");
+        let counted = push_conditions(count, filter).fetch_scalar("count lessons");
+        counted.await.map(i64::cast_unsigned)
     }
 
     /// Deletes the matching lessons, and returns their number.
     pub async fn delete_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
-        statements::delete_lessons(&self.engine, filter).await
+        let delete = self.engine.query("DELETE FROM lessons");
+        push_conditions(delete, filter).execute(DELETE).await
     }
 
     /// Deletes lessons by id, and returns how many existed.
     pub async fn delete_lessons_by_id(&self, ids: &[i64]) -> Result<u64, Error> {
-        statements::delete_ids(&self.engine, ids).await
+        let elements = self.engine.pick(
+            "SELECT value FROM json_each($1)",
+            "SELECT value::bigint FROM json_array_elements_text($1::json)",
+        );
+        self.engine
+            .query("DELETE FROM lessons WHERE id IN (")
+            .push(elements)
+            .push(")")
+            .bind(serde_json::json!(ids).to_string())
+            .execute(DELETE)
+            .await
     }
 }
 
@@ -119,6 +144,30 @@ fn read_lesson(row: LessonRow) -> Result<StoredLesson, Error> {
             words: row.words,
         },
     })
+}
+
+fn bind_lesson<'c>(query: Query<'c>, lesson: &NewLesson) -> Query<'c> {
+    let context = lesson.context.as_ref();
+    query
+        .bind(lesson.tenant.as_str())
+        .bind(lesson.credential.as_ref().map(|key| key.0.as_str()))
+        .bind(lesson.session)
+        .bind(lesson.at.0)
+        .bind_untrusted_text(Some(&lesson.tool))
+        .bind(&lesson.signal)
+        .bind(context.map(|context| context.model.as_str()))
+        .bind(context.map(|context| small_vector::to_bytes(&context.vector)))
+        .bind_untrusted_text(lesson.words.as_deref())
+}
+
+fn push_conditions<'c>(query: Query<'c>, filter: &LessonFilter) -> Query<'c> {
+    let credential = filter.credential.as_ref().map(|key| key.0.as_str());
+    query
+        .push_bind(" WHERE id > ", filter.after_id)
+        .push_filter(" AND tenant = ", filter.tenant.as_ref().map(Tenant::as_str))
+        .push_filter(" AND tool = ", filter.tool.as_deref())
+        .push_filter(" AND credential = ", credential)
+        .push_filter(" AND at < ", filter.before.map(|before| before.0))
 }
 
 #[cfg(test)]

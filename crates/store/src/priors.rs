@@ -3,8 +3,6 @@
 //!
 //! Each configuration has its own, in the namespace of its mirror.
 
-mod statements;
-
 use kitbag_domain::{ServerName, Timestamp};
 
 use crate::lock::StoreLock;
@@ -35,14 +33,26 @@ type PriorRow = (String, String, String, i64);
 const WRITE: &str = "write the priors of tools";
 const MARK: &str = "record the update of the priors";
 
+/// Keeps the number of values in a statement well below the limits of both engines.
+const ROWS_PER_STATEMENT: usize = 512;
 impl Store {
     pub async fn priors(&self, namespace: &str) -> Result<Vec<StoredPrior>, Error> {
-        let rows = statements::select_priors(&self.engine, namespace).await?;
+        let rows = self
+            .engine
+            .query("SELECT server, name, body, updated_at FROM priors WHERE namespace = $1")
+            .bind(namespace)
+            .fetch_all("read the priors of tools")
+            .await?;
         Ok(skip_unreadable(rows, StoredPrior::from_row))
     }
 
     pub async fn priors_run(&self, namespace: &str) -> Result<Option<PriorsRun>, Error> {
-        let run = statements::select_run(&self.engine, namespace).await?;
+        let run = self
+            .engine
+            .query("SELECT counted_to, counted_at FROM priors_runs WHERE namespace = $1")
+            .bind(namespace)
+            .fetch_optional("read the last run over the audit")
+            .await?;
         Ok(run.map(|(counted_to, counted_at)| PriorsRun {
             counted_to,
             counted_at: Timestamp(counted_at),
@@ -57,8 +67,36 @@ impl Store {
         priors: &[StoredPrior],
     ) -> Result<(), Error> {
         let mut transaction = self.engine.begin(WRITE).await?;
-        statements::replace_priors(&mut transaction, namespace, priors).await?;
-        statements::put_run(&mut transaction, namespace, run).await?;
+        transaction
+            .query("DELETE FROM priors WHERE namespace = $1")
+            .bind(namespace)
+            .execute(WRITE)
+            .await?;
+        for chunk in priors.chunks(ROWS_PER_STATEMENT) {
+            transaction
+                .query("INSERT INTO priors (namespace, server, name, body, updated_at) VALUES ")
+                .push_tuples(chunk, |query, prior| {
+                    query
+                        .bind(namespace)
+                        .bind(prior.server.as_str())
+                        .bind(&prior.name)
+                        .bind(&prior.body)
+                        .bind(prior.updated_at.0)
+                })
+                .execute(WRITE)
+                .await?;
+        }
+        transaction
+            .query(
+                "INSERT INTO priors_runs (namespace, counted_to, counted_at) VALUES ($1, $2, $3)
+                 ON CONFLICT (namespace) DO UPDATE
+                 SET counted_to = excluded.counted_to, counted_at = excluded.counted_at",
+            )
+            .bind(namespace)
+            .bind(run.counted_to)
+            .bind(run.counted_at.0)
+            .execute(WRITE)
+            .await?;
         transaction.commit(WRITE).await
     }
 

@@ -3,8 +3,6 @@
 //! Only the gateway interprets the body. A row is written only over the revision that was read, so
 //! of two gateways that count at once, the second reads again and adds to the first.
 
-mod statements;
-
 use kitbag_domain::{Tenant, Timestamp};
 
 use crate::{Error, Store, skip_unreadable, unreadable};
@@ -20,14 +18,30 @@ pub struct StoredTemplate {
     pub updated_at: Timestamp,
 }
 
+const READ: &str = "read learned templates";
+
 impl Store {
     /// Writes a row over its expected revision. Returns false, and writes nothing, if another
     /// writer was faster: read the row again, and apply the change to that.
     pub async fn put_learned_template(&self, template: &StoredTemplate) -> Result<bool, Error> {
-        match template.revision {
-            0 => statements::insert_template(&self.engine, template).await,
-            _ => statements::update_template(&self.engine, template).await,
-        }
+        let query = match template.revision {
+            0 => self.engine.query(
+                "INSERT INTO learned_templates (body, updated_at, tenant, id, revision)
+                 VALUES ($1, $2, $3, $4, $5 + 1) ON CONFLICT (tenant, id) DO NOTHING",
+            ),
+            _ => self.engine.query(
+                "UPDATE learned_templates SET revision = revision + 1, body = $1, updated_at = $2
+                 WHERE tenant = $3 AND id = $4 AND revision = $5",
+            ),
+        };
+        query
+            .bind(&template.body)
+            .bind(template.updated_at.0)
+            .bind(template.tenant.as_str())
+            .bind(&template.id)
+            .bind(template.revision)
+            .execute_on_row("store a learned template")
+            .await
     }
 
     pub async fn learned_template(
@@ -35,7 +49,16 @@ impl Store {
         tenant: &Tenant,
         id: &str,
     ) -> Result<Option<StoredTemplate>, Error> {
-        let row = statements::select_template(&self.engine, tenant, id).await?;
+        let row = self
+            .engine
+            .query(
+                "SELECT tenant, id, revision, body, updated_at FROM learned_templates
+                         WHERE tenant = $1 AND id = $2",
+            )
+            .bind(tenant.as_str())
+            .bind(id)
+            .fetch_optional(READ)
+            .await?;
         row.map(read_template).transpose()
     }
 
@@ -44,7 +67,13 @@ impl Store {
         &self,
         tenant: Option<&Tenant>,
     ) -> Result<Vec<StoredTemplate>, Error> {
-        let rows = statements::select_templates(&self.engine, tenant).await?;
+        let rows = self
+            .engine
+            .query("SELECT tenant, id, revision, body, updated_at FROM learned_templates")
+            .push_filter(" WHERE tenant = ", tenant.map(Tenant::as_str))
+            .push(" ORDER BY tenant, id")
+            .fetch_all(READ)
+            .await?;
         Ok(skip_unreadable(rows, read_template))
     }
 }

@@ -115,11 +115,8 @@ impl Config {
     /// Distinguishes this configuration from others that use the same store: the paths of its
     /// files.
     pub fn identity(&self) -> String {
-        let project = match &self.project {
-            Project::Active { path, .. } => Some(path),
-            _ => None,
-        };
-        let files = self.origin.iter().chain(project);
+        let files = self.origin.as_deref().into_iter();
+        let files = files.chain(self.project.active_path());
         files
             .map(|path| path.display().to_string())
             .collect::<Vec<_>>()

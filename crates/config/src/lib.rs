@@ -46,7 +46,7 @@ use url::Url;
 pub use changes::{changed_sections, keys_needing_restart};
 pub use edit_log::{Edit, take_edits};
 pub use error::{ConfigError, ConfigLocation, Problem};
-pub use load::{ConfigSource, Environment, Overrides, parse};
+pub use load::{ConfigSource, Environment, Overrides, absolute_dir_from_env, parse};
 pub use project::{Obstacle, Project, ProjectFile, SkippedServer, describe_variable, grant_flag};
 pub use sections::agents::Agents;
 pub use sections::audit::{ArgumentRecording, Audit};

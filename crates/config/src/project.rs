@@ -143,7 +143,7 @@ impl ProjectFile {
     fn parse(text: &str, path: &Path, at: &ConfigSource) -> Result<Self, ConfigError> {
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
         let base_dirs = BaseDirs {
-            data_dir: at.environment.data_dir(&at.overrides)?,
+            data_dir: at.data_dir()?,
             base: folder.clone(),
             home: at.environment.home.clone(),
         };
@@ -335,7 +335,7 @@ mod tests {
                     .map(|name: &&str| (*name).to_owned())
                     .collect(),
             };
-            let data_dir = at.environment.data_dir(&at.overrides).unwrap();
+            let data_dir = at.data_dir().unwrap();
             TrustFile::in_data_dir(&data_dir).add(trust).unwrap();
         }
 

@@ -127,7 +127,10 @@ impl Client {
     pub fn files(self, directories: &ClientDirectories) -> Vec<ClientFile> {
         let mut files = self.with_scope(Scope::User, self.user_files(directories));
         files.extend(self.with_scope(Scope::Project, self.project_files(directories)));
-        files.extend(self.with_scope(Scope::System, self.system_files(directories)));
+        if self == Self::Gemini {
+            let path = directories.system.join("gemini-cli/settings.json");
+            files.extend(self.with_scope(Scope::System, vec![path]));
+        }
         files
     }
 
@@ -166,8 +169,17 @@ impl Client {
                 directories,
                 "rooveterinaryinc.roo-cline/settings/mcp_settings.json",
             ),
-            Self::Kilo => kilo_files(directories),
-            Self::Continue => continue_files(directories),
+            Self::Kilo => {
+                let path = "kilocode.kilo-code/settings/mcp_settings.json";
+                let mut files = extension_files(directories, path);
+                files.push(home.join(".kilocode/cli/global/settings/mcp_settings.json"));
+                files
+            }
+            Self::Continue => {
+                let mut files = vec![home.join(".continue/config.yaml")];
+                files.extend(directories.settings_in(&home.join(".continue/mcpServers")));
+                files
+            }
             Self::Goose if windows => vec![applications.join("Block/goose/config/config.yaml")],
             Self::Goose => vec![config.join("goose/config.yaml")],
             Self::Opencode => vec![
@@ -205,13 +217,6 @@ impl Client {
         let project = &directories.cwd;
         files.iter().map(|file| project.join(file)).collect()
     }
-
-    fn system_files(self, directories: &ClientDirectories) -> Vec<PathBuf> {
-        match self {
-            Self::Gemini => vec![directories.system.join("gemini-cli/settings.json")],
-            _ => Vec::new(),
-        }
-    }
 }
 
 fn vscode_files(directories: &ClientDirectories) -> Vec<PathBuf> {
@@ -248,20 +253,6 @@ fn cline_files(directories: &ClientDirectories) -> Vec<PathBuf> {
     ));
     let home = &directories.home;
     files.push(home.join(".cline/data/settings/cline_mcp_settings.json"));
-    files
-}
-
-fn kilo_files(directories: &ClientDirectories) -> Vec<PathBuf> {
-    let mut files = extension_files(directories, "kilocode.kilo-code/settings/mcp_settings.json");
-    let home = &directories.home;
-    files.push(home.join(".kilocode/cli/global/settings/mcp_settings.json"));
-    files
-}
-
-fn continue_files(directories: &ClientDirectories) -> Vec<PathBuf> {
-    let folder = directories.home.join(".continue");
-    let mut files = vec![folder.join("config.yaml")];
-    files.extend(directories.settings_in(&folder.join("mcpServers")));
     files
 }
 

@@ -36,24 +36,30 @@ impl<'a> FileAccess<'a> {
     }
 
     pub(crate) fn read(&self, path: &Path) -> Result<Option<String>, FileError> {
-        self.try_read(path)
-            .map_err(|error| to_file_error(error, path, read_error))
+        let text = self.with_entry(path, MissingFolders::Ignore, read_error, FolderEntry::read)?;
+        Ok(text.flatten())
     }
 
     pub(crate) fn check_writable(&self, path: &Path) -> Result<(), FileError> {
-        self.try_check_writable(path)
-            .map_err(|error| to_file_error(error, path, write_error))
+        let check = FolderEntry::permissions;
+        self.with_entry(path, MissingFolders::Ignore, write_error, check)?;
+        Ok(())
     }
 
     /// Writes with these permissions, or else with the file's current ones.
     fn write(&self, path: &Path, text: &str, mode: Option<Mode>) -> Result<(), FileError> {
-        self.try_write(path, text, mode)
-            .map_err(|error| to_file_error(error, path, write_error))
+        let replace = |entry: &FolderEntry| {
+            let mode = mode.map_or_else(|| entry.permissions(), Ok)?;
+            entry.replace(text, mode)
+        };
+        let written = self.with_entry(path, MissingFolders::Create, write_error, replace)?;
+        written.ok_or_else(|| write_error(path.to_owned(), io::ErrorKind::NotFound.into()))
     }
 
     fn remove(&self, path: &Path) -> Result<(), FileError> {
-        self.try_remove(path)
-            .map_err(|error| to_file_error(error, path, write_error))
+        let remove = FolderEntry::remove;
+        self.with_entry(path, MissingFolders::Ignore, write_error, remove)?;
+        Ok(())
     }
 
     /// Writes the backup first, if there is an original.
@@ -87,63 +93,24 @@ impl<'a> FileAccess<'a> {
         }
     }
 
-    fn entry(
+    /// Does something with the file. Returns `None` if its folder is missing and is not created.
+    fn with_entry<T>(
         &self,
         path: &Path,
         missing: MissingFolders,
-    ) -> Result<Option<FolderEntry>, FolderEntryError> {
-        match self.project {
+        to_error: fn(PathBuf, io::Error) -> FileError,
+        act: impl FnOnce(&FolderEntry) -> io::Result<T>,
+    ) -> Result<Option<T>, FileError> {
+        let entry = match self.project {
             Some(project) => FolderEntry::follow_within(project, path, missing),
-            None => Ok(FolderEntry::follow_anywhere(path, missing)?),
-        }
-    }
-
-    fn try_read(&self, path: &Path) -> Result<Option<String>, FolderEntryError> {
-        match self.entry(path, MissingFolders::Ignore)? {
-            Some(entry) => Ok(entry.read()?),
-            None => Ok(None),
-        }
-    }
-
-    fn try_check_writable(&self, path: &Path) -> Result<(), FolderEntryError> {
-        if let Some(entry) = self.entry(path, MissingFolders::Ignore)? {
-            entry.permissions()?;
-        }
-        Ok(())
-    }
-
-    fn try_write(
-        &self,
-        path: &Path,
-        text: &str,
-        mode: Option<Mode>,
-    ) -> Result<(), FolderEntryError> {
-        let entry = self.entry(path, MissingFolders::Create)?;
-        let entry = entry.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
-        let mode = mode.map_or_else(|| entry.permissions(), Ok)?;
-        Ok(entry.replace(text, mode)?)
-    }
-
-    fn try_remove(&self, path: &Path) -> Result<(), FolderEntryError> {
-        if let Some(entry) = self.entry(path, MissingFolders::Ignore)? {
-            entry.remove()?;
-        }
-        Ok(())
-    }
-}
-
-/// Adds the path of the file to an error.
-fn to_file_error(
-    error: FolderEntryError,
-    path: &Path,
-    doing: fn(PathBuf, io::Error) -> FileError,
-) -> FileError {
-    match error {
-        FolderEntryError::Leaves { link } => FileError::LeavesProject {
-            path: path.to_owned(),
-            link,
-        },
-        FolderEntryError::Io(source) => doing(path.to_owned(), source),
+            None => FolderEntry::follow_anywhere(path, missing).map_err(Into::into),
+        };
+        let path = path.to_owned();
+        let done = entry.and_then(|entry| Ok(entry.as_ref().map(act).transpose()?));
+        done.map_err(|error| match error {
+            FolderEntryError::Leaves { link } => FileError::LeavesProject { path, link },
+            FolderEntryError::Io(source) => to_error(path, source),
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::directories::ClientDirectories;
 use crate::edit::{FileEditError, Uninstalled, has_hook, install_hook, uninstall_hook};
 use crate::file_access::{FileAccess, FileWithBackup};
-use crate::on_disk::{FileError, Installed};
+use crate::on_disk::{FileError, Installed, in_file, path_with_suffix};
 use crate::prompt_hook::PromptHook;
 
 impl PromptHook {
@@ -27,11 +27,8 @@ impl PromptHook {
         let (access, target) = (FileAccess::anywhere(), file_with_backup(&path));
         let (text, before) = (access.read(&path)?, access.read(&target.backup)?);
         let current = text.as_deref().unwrap_or_default();
-        let clean = match in_file(&path, uninstall_hook(self, current, before.as_deref()))? {
-            Uninstalled::NotInstalled => text.clone(),
-            Uninstalled::Empty => None,
-            Uninstalled::Restored(text) | Uninstalled::Removed(text) => Some(text),
-        };
+        let uninstalled = in_file(&path, uninstall_hook(self, current, before.as_deref()))?;
+        let clean = uninstalled.into_clean_text(text.clone());
         let without = clean.as_deref().unwrap_or_default();
         let new = in_file(&path, install_hook(self, without, command))?;
         let changed = new != current;
@@ -84,14 +81,5 @@ fn file_with_backup(path: &Path) -> FileWithBackup<'_> {
 }
 
 fn hook_backup_path(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".before-kitbag-hook");
-    path.with_file_name(name)
-}
-
-fn in_file<T>(path: &Path, edited: Result<T, FileEditError>) -> Result<T, FileError> {
-    edited.map_err(|source| FileError::Edit {
-        path: path.to_owned(),
-        source,
-    })
+    path_with_suffix(path, ".before-kitbag-hook")
 }

@@ -2,6 +2,7 @@
 //! two servers with the same name get different names.
 
 use std::collections::BTreeSet;
+use std::mem::discriminant;
 use std::path::PathBuf;
 
 use kitbag_domain::ServerName;
@@ -45,7 +46,10 @@ pub fn merge(
     configs.sort_by_key(|config| config.scope == Scope::Project);
     let mut merged = Vec::new();
     for (server, from) in distinct_servers(configs) {
-        let wish = preferred_name(&server.name);
+        // The last part of a name such as `io.github.acme/weather`, or of an address, as for servers
+        // from the registry.
+        let last = server.name.rsplit('/').find(|part| !part.is_empty());
+        let wish = ServerName::from_any_text(last.unwrap_or(&server.name));
         let existing = known(&wish, &server);
         let known = existing.is_some();
         let client = from.first().map(|origin| origin.client);
@@ -64,56 +68,36 @@ pub fn merge(
 type DistinctServer = (FoundServer, Vec<ServerOrigin>);
 
 fn distinct_servers(configs: Vec<ClientConfig>) -> Vec<DistinctServer> {
-    let mut distinct = Vec::new();
-    for mut config in configs {
-        for server in std::mem::take(&mut config.servers) {
-            let origin = ServerOrigin::new(&server, &config);
-            add(&mut distinct, server, origin);
+    let mut distinct: Vec<DistinctServer> = Vec::new();
+    for config in configs {
+        for server in config.servers {
+            let origin = ServerOrigin {
+                client: config.client,
+                path: config.path.clone(),
+                name: server.name.clone(),
+                scope: config.scope,
+                project: config.project.clone(),
+            };
+            let mut others = distinct.iter_mut();
+            let Some((other, from)) = others.find(|(it, _)| is_same(&it.launch, &server.launch))
+            else {
+                distinct.push((server, vec![origin]));
+                continue;
+            };
+            // The server is enabled if any client enables it. A project does not decide that for
+            // the user.
+            let has_own = from.iter().any(|origin| origin.scope != Scope::Project);
+            other.disabled &= server.disabled || (has_own && origin.scope == Scope::Project);
+            from.push(origin);
         }
     }
     distinct
 }
 
-impl ServerOrigin {
-    fn new(server: &FoundServer, config: &ClientConfig) -> Self {
-        Self {
-            client: config.client,
-            path: config.path.clone(),
-            name: server.name.clone(),
-            scope: config.scope,
-            project: config.project.clone(),
-        }
-    }
-}
-
-fn add(distinct: &mut Vec<DistinctServer>, server: FoundServer, origin: ServerOrigin) {
-    let same = distinct
-        .iter_mut()
-        .find(|(other, _)| is_same(&other.launch, &server.launch));
-    let Some((other, from)) = same else {
-        return distinct.push((server, vec![origin]));
-    };
-    // The server is enabled if any client enables it. A project does not decide that for the user.
-    let has_own = from.iter().any(|origin| origin.scope != Scope::Project);
-    other.disabled &= server.disabled || (has_own && origin.scope == Scope::Project);
-    from.push(origin);
-}
-
-/// The last part of a name such as `io.github.acme/weather`, or of an address, as for servers from
-/// the registry.
-fn preferred_name(name: &str) -> ServerName {
-    let last = name.rsplit('/').find(|part| !part.is_empty());
-    ServerName::from_any_text(last.unwrap_or(name))
-}
-
 /// True if two launches are equivalent: their words, variables and secrets are equal. The order of
 /// variables, the case of headers and a trailing slash make no difference.
 fn is_same(one: &ClientLaunch, other: &ClientLaunch) -> bool {
-    match (one, other) {
-        (ClientLaunch::Stdio { .. }, ClientLaunch::Http { .. })
-        | (ClientLaunch::Http { .. }, ClientLaunch::Stdio { .. }) => false,
-        _ => comparison_key(one) == comparison_key(other),
-    }
+    discriminant(one) == discriminant(other) && comparison_key(one) == comparison_key(other)
 }
 
 fn comparison_key(launch: &ClientLaunch) -> (Vec<String>, BTreeSet<(String, String)>) {
@@ -157,26 +141,20 @@ fn free_name(
     let first = [Some(wish.clone()), with_client].into_iter().flatten();
     first
         .chain(numbered)
-        .find(|name| !is_taken(name, taken))
+        .find(|name| {
+            let mut taken = taken.iter();
+            taken.all(|other| !other.as_str().eq_ignore_ascii_case(name.as_str()))
+        })
         .expect("there are more numbers than servers")
 }
 
+/// Truncates a name to make room for the suffix. Its part has no dashes at either end.
 fn with_suffix(wish: &ServerName, suffix: &str) -> Option<ServerName> {
     let room = ServerName::MAX - suffix.len() - 1;
-    let name = format!("{}-{suffix}", cut(wish.as_str(), room));
-    name.parse().ok()
-}
-
-fn is_taken(name: &ServerName, taken: &BTreeSet<ServerName>) -> bool {
-    let mut taken = taken.iter();
-    taken.any(|other| other.as_str().eq_ignore_ascii_case(name.as_str()))
-}
-
-/// Truncates a name to at most `most` characters, without dashes at either end.
-fn cut(name: &str, most: usize) -> &str {
     let edge = ['_', '-'];
-    let name = name.trim_matches(edge);
-    name[..name.len().min(most)].trim_end_matches(edge)
+    let name = wish.as_str().trim_matches(edge);
+    let name = name[..name.len().min(room)].trim_end_matches(edge);
+    format!("{name}-{suffix}").parse().ok()
 }
 
 #[cfg(test)]

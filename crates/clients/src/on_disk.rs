@@ -75,16 +75,19 @@ pub fn install_into(
     let target = file_with_backup(file);
     let (text, before) = (access.read(target.path)?, access.read(&target.backup)?);
     let current = text.as_deref().unwrap_or_default();
-    let clean = without_kitbag(file, text.clone(), before.as_deref())?;
+    // The backup never contains Kitbag itself.
+    let uninstalled = in_file(&file.path, uninstall(file, current, before.as_deref()))?;
+    let clean = uninstalled.into_clean_text(text.clone());
     let earlier = match &before {
-        Some(before) if clean != text => {
-            in_file(file, edit::switched_off_servers(file, current, before))?
-        }
+        Some(before) if clean != text => in_file(
+            &file.path,
+            edit::switched_off_servers(file, current, before),
+        )?,
         _ => Vec::new(),
     };
     let behind = [behind, &earlier].concat();
     let new = install(file, clean.as_deref().unwrap_or_default(), entry, &behind);
-    let new = in_file(file, new)?;
+    let new = in_file(&file.path, new)?;
     let changed = new != current;
     if changed {
         access.replace(&target, &new, clean.as_deref())?;
@@ -93,21 +96,6 @@ pub fn install_into(
     Ok(Installed {
         changed,
         backup: has_backup.then_some(target.backup),
-    })
-}
-
-/// Returns the text from before an earlier installation, so that the backup never contains Kitbag
-/// itself.
-fn without_kitbag(
-    file: &ClientFile,
-    text: Option<String>,
-    before: Option<&str>,
-) -> Result<Option<String>, FileError> {
-    let current = text.as_deref().unwrap_or_default();
-    Ok(match in_file(file, uninstall(file, current, before))? {
-        Uninstalled::NotInstalled => text,
-        Uninstalled::Empty => None,
-        Uninstalled::Restored(text) | Uninstalled::Removed(text) => Some(text),
     })
 }
 
@@ -121,7 +109,7 @@ pub fn uninstall_from(
         return Ok(Uninstalled::NotInstalled);
     };
     let before = access.read(&backup_path(&file.path))?;
-    let uninstalled = in_file(file, uninstall(file, &text, before.as_deref()))?;
+    let uninstalled = in_file(&file.path, uninstall(file, &text, before.as_deref()))?;
     access.apply_uninstall(&file_with_backup(file), &uninstalled)?;
     Ok(uninstalled)
 }
@@ -136,8 +124,12 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 
 /// The path of the backup from before an installation.
 pub fn backup_path(path: &Path) -> PathBuf {
+    path_with_suffix(path, ".before-kitbag")
+}
+
+pub(crate) fn path_with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".before-kitbag");
+    name.push(suffix);
     path.with_file_name(name)
 }
 
@@ -148,9 +140,9 @@ fn file_with_backup(file: &ClientFile) -> FileWithBackup<'_> {
     }
 }
 
-fn in_file<T>(file: &ClientFile, edited: Result<T, FileEditError>) -> Result<T, FileError> {
+pub(crate) fn in_file<T>(path: &Path, edited: Result<T, FileEditError>) -> Result<T, FileError> {
     edited.map_err(|source| FileError::Edit {
-        path: file.path.clone(),
+        path: path.to_owned(),
         source,
     })
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use kitbag_domain::ServerName;
 use kitbag_upstream::ServerSpec;
-use toml::Spanned;
 
 use super::error::{Fault, Problem};
 use super::load::BaseDirs;
@@ -20,7 +19,7 @@ use super::values::{Section, parse_key};
 use super::{CatalogSettings, Config, Project, ProviderConfig};
 
 pub(super) fn build(raw: RawConfig, base_dirs: &BaseDirs) -> Result<Config, Fault> {
-    let ConfiguredServers { on, off } = ConfiguredServers::build(raw.servers, base_dirs)?;
+    let (on, off) = build_servers(raw.servers, base_dirs)?;
     let providers = build_providers(raw.providers, |name| {
         on.contains_key(name) || off.contains_key(name)
     })?;
@@ -59,31 +58,26 @@ pub(super) fn build(raw: RawConfig, base_dirs: &BaseDirs) -> Result<Config, Faul
     })
 }
 
-/// The configured servers, split by whether they are enabled.
-#[derive(Default)]
-struct ConfiguredServers {
-    on: BTreeMap<ServerName, ServerSpec>,
-    off: BTreeMap<ServerName, ServerSpec>,
-}
+type Servers = BTreeMap<ServerName, ServerSpec>;
 
-impl ConfiguredServers {
-    fn build(raw: ByName<RawServer>, base_dirs: &BaseDirs) -> Result<Self, Fault> {
-        let mut servers = Self::default();
-        for (name, raw) in raw {
-            let section = Section::for_name("servers", &name);
-            let name: ServerName = parse_key(&name, "servers")?;
-            check_not_reserved(&name, &section)?;
-            let is_on = raw.enabled.unwrap_or(true);
-            let spec = server::build(name.clone(), raw, &section, base_dirs)?;
-            let place = if is_on {
-                &mut servers.on
-            } else {
-                &mut servers.off
-            };
-            place.insert(name, spec);
-        }
-        Ok(servers)
+/// Returns the enabled and the disabled servers.
+fn build_servers(
+    raw: ByName<RawServer>,
+    base_dirs: &BaseDirs,
+) -> Result<(Servers, Servers), Fault> {
+    let (mut on, mut off) = (Servers::new(), Servers::new());
+    for (name, raw) in raw {
+        let section = Section::for_name("servers", &name);
+        let name: ServerName = parse_key(&name, "servers")?;
+        check_not_reserved(&name, &section)?;
+        let servers = match raw.enabled {
+            Some(false) => &mut off,
+            _ => &mut on,
+        };
+        let spec = server::build(name.clone(), raw, &section, base_dirs)?;
+        servers.insert(name, spec);
     }
+    Ok((on, off))
 }
 
 /// Servers and providers share one namespace, because rules refer to them by name.
@@ -91,24 +85,17 @@ fn build_providers(
     raw: ByName<RawProvider>,
     taken: impl Fn(&ServerName) -> bool,
 ) -> Result<BTreeMap<ServerName, ProviderConfig>, Fault> {
-    raw.into_iter()
-        .map(|(name, raw)| build_provider(&name, raw, &taken))
-        .collect()
-}
-
-fn build_provider(
-    name: &Spanned<String>,
-    raw: RawProvider,
-    taken: impl Fn(&ServerName) -> bool,
-) -> Result<(ServerName, ProviderConfig), Fault> {
-    let section = Section::for_name("providers", name);
-    let name: ServerName = parse_key(name, "providers")?;
-    check_not_reserved(&name, &section)?;
-    if taken(&name) {
-        return Err(section.fault(Problem::NameTaken { name }));
+    let mut providers = BTreeMap::new();
+    for (name, raw) in raw {
+        let section = Section::for_name("providers", &name);
+        let name: ServerName = parse_key(&name, "providers")?;
+        check_not_reserved(&name, &section)?;
+        if taken(&name) {
+            return Err(section.fault(Problem::NameTaken { name }));
+        }
+        providers.insert(name.clone(), provider::build(name, raw, &section)?);
     }
-    let provider = provider::build(name.clone(), raw, &section)?;
-    Ok((name, provider))
+    Ok(providers)
 }
 
 fn check_not_reserved(name: &ServerName, section: &Section) -> Result<(), Fault> {

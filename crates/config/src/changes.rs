@@ -1,15 +1,21 @@
 //! Compares two versions of the configuration.
 
 use super::Config;
-use super::rows::{SectionRow, TableLayout};
+use super::rows::TableLayout;
 use super::sections::SECTIONS;
 
 /// Returns the keys whose new values take effect only after a restart.
 pub fn keys_needing_restart(running: &Config, config: &Config) -> Vec<String> {
-    let sections = SECTIONS.iter();
-    sections
-        .flat_map(|section| restart_keys_in(section, running, config))
-        .collect()
+    let mut keys = Vec::new();
+    for section in SECTIONS {
+        let TableLayout::One(table) = section.layout else {
+            continue;
+        };
+        let rows = table.rows.iter();
+        let changed = rows.filter(|row| row.restart.is_some_and(|it| !(it.same)(running, config)));
+        keys.extend(changed.map(|row| format!("{}.{}", table.path, row.name)));
+    }
+    keys
 }
 
 /// Returns the sections whose values changed. Servers are compared one by one elsewhere.
@@ -22,18 +28,6 @@ pub fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
                 .is_some_and(|written| written(before) != written(after))
         })
         .map(|section| section.name)
-        .collect()
-}
-
-fn restart_keys_in(section: &SectionRow, running: &Config, config: &Config) -> Vec<String> {
-    let TableLayout::One(table) = section.layout else {
-        return Vec::new();
-    };
-    table
-        .rows
-        .iter()
-        .filter(|row| row.restart.is_some_and(|it| !(it.same)(running, config)))
-        .map(|row| format!("{}.{}", table.path, row.name))
         .collect()
 }
 

@@ -5,7 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kitbag_domain::ServerName;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, value};
+use toml_edit::{
+    Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike, TomlError, value,
+};
 
 use super::edit_log::record_edit;
 use super::error::ConfigError;
@@ -85,15 +87,8 @@ pub fn set_key(
         .or_insert_with(|| Item::Table(Table::new()));
     let table = table.as_table_like_mut().ok_or(EditError::NotATable)?;
     match table.get_mut(key).and_then(Item::as_value_mut) {
-        Some(value) => {
-            // The comment after the value stays.
-            let decor = value.decor().clone();
-            *value = to.into();
-            *value.decor_mut() = decor;
-        }
-        None => {
-            table.insert(key, value(to));
-        }
+        Some(written) => replace_value(written, to),
+        None => drop(table.insert(key, value(to))),
     }
     Ok(document.to_string())
 }
@@ -101,11 +96,8 @@ pub fn set_key(
 /// Removes a server from the text. Returns `None` if it is not in the text.
 pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
-    let Some(servers) = document.get_mut("servers") else {
-        return Ok(None);
-    };
-    let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
-    let Some(removed) = servers.remove(name.as_str()) else {
+    let servers = servers_table(&mut document)?;
+    let Some(removed) = servers.and_then(|servers| servers.remove(name.as_str())) else {
         return Ok(None);
     };
     if let Item::Table(table) = &removed {
@@ -117,17 +109,14 @@ pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, Ed
 /// Enables or disables a server. Returns `None` if it is not in the text.
 pub fn set_enabled(text: &str, name: &ServerName, on: bool) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
-    let Some(table) = server_table(&mut document, name)? else {
+    let server = servers_table(&mut document)?.and_then(|servers| servers.get_mut(name.as_str()));
+    let Some(table) = server.and_then(Item::as_table_like_mut) else {
         return Ok(None);
     };
     match (on, table.get_mut("enabled").and_then(Item::as_value_mut)) {
         // A server is enabled unless its table says otherwise.
         (true, _) => drop(table.remove("enabled")),
-        (false, Some(written)) => {
-            let decor = written.decor().clone();
-            *written = false.into();
-            *written.decor_mut() = decor;
-        }
+        (false, Some(written)) => replace_value(written, false),
         (false, None) => drop(table.insert("enabled", value(false))),
     }
     Ok(Some(document.to_string()))
@@ -140,10 +129,9 @@ pub fn rename_server(
     new: &ServerName,
 ) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
-    let Some(servers) = document.get_mut("servers") else {
+    let Some(servers) = servers_table(&mut document)? else {
         return Ok(None);
     };
-    let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
     // The table itself stores its position in the text, so it keeps that position.
     let Some(table) = servers.remove(old.as_str()) else {
         return Ok(None);
@@ -152,17 +140,19 @@ pub fn rename_server(
     Ok(Some(document.to_string()))
 }
 
-fn server_table<'a>(
-    document: &'a mut DocumentMut,
-    name: &ServerName,
-) -> Result<Option<&'a mut dyn TableLike>, EditError> {
+fn servers_table(document: &mut DocumentMut) -> Result<Option<&mut dyn TableLike>, EditError> {
     let Some(servers) = document.get_mut("servers") else {
         return Ok(None);
     };
     let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
-    Ok(servers
-        .get_mut(name.as_str())
-        .and_then(Item::as_table_like_mut))
+    Ok(Some(servers))
+}
+
+/// The comment after the value stays.
+fn replace_value(written: &mut toml_edit::Value, new: impl Into<toml_edit::Value>) {
+    let decor = written.decor().clone();
+    *written = new.into();
+    *written.decor_mut() = decor;
 }
 
 impl NewServer {
@@ -236,56 +226,40 @@ fn implicit_table() -> Table {
 /// The paragraph directly above a table belongs to that table and is removed with it. Text further
 /// up, before an empty line, belongs to the file and moves to the next table or to the end.
 fn keep_file_comment(document: &mut DocumentMut, removed: &Table) {
-    let above = removed
-        .decor()
-        .prefix()
-        .and_then(|prefix| prefix.as_str())
-        .unwrap_or_default();
-    let Some((kept, _)) = above.rsplit_once("\n\n") else {
+    let Some((kept, _)) = text_above(removed).rsplit_once("\n\n") else {
         return;
     };
     if kept.trim().is_empty() {
         return;
     }
-    let kept = format!("{kept}\n");
     match next_table(document.as_table_mut(), removed.position()) {
         Some(next) => {
-            let below = next
-                .decor()
-                .prefix()
-                .and_then(|prefix| prefix.as_str())
-                .unwrap_or_default();
-            let prefix = format!("{kept}{below}");
+            let prefix = format!("{kept}\n{}", text_above(next));
             next.decor_mut().set_prefix(prefix);
         }
         None => {
             let below = document.trailing().as_str().unwrap_or_default();
-            let trailing = format!("{kept}{below}");
+            let trailing = format!("{kept}\n{below}");
             document.set_trailing(trailing);
         }
     }
 }
 
+fn text_above(table: &Table) -> &str {
+    let prefix = table.decor().prefix().and_then(RawString::as_str);
+    prefix.unwrap_or_default()
+}
+
 /// Returns the next table header in the text.
 fn next_table(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
-    let mut nearest: Option<&mut Table> = None;
-    for (_, item) in table.iter_mut() {
-        let Item::Table(inner) = item else { continue };
-        let itself = !inner.is_implicit() && inner.position() > after;
-        let candidate = if itself {
-            Some(inner)
-        } else {
-            next_table(inner, after)
-        };
-        if let Some(candidate) = candidate
-            && nearest
-                .as_ref()
-                .is_none_or(|nearest| candidate.position() < nearest.position())
-        {
-            nearest = Some(candidate);
+    let candidates = table.iter_mut().filter_map(|(_, item)| {
+        let inner = item.as_table_mut()?;
+        if !inner.is_implicit() && inner.position() > after {
+            return Some(inner);
         }
-    }
-    nearest
+        next_table(inner, after)
+    });
+    candidates.min_by_key(|candidate| candidate.position())
 }
 
 #[cfg(test)]

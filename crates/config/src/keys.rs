@@ -6,28 +6,27 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Fault, Problem};
-use super::rows::{KeyRow, KeyTable, SectionRow, TableLayout};
+use super::rows::{KeyRow, KeyTable, TableLayout};
 use super::sections::SECTIONS;
 
 type WrittenValue<'i> = Spanned<DeValue<'i>>;
 
 pub(super) fn check_keys(document: &DeTable<'_>) -> Result<(), Fault> {
     check_names(document, SECTIONS.iter().map(|it| it.name).collect(), "")?;
-    SECTIONS
-        .iter()
-        .try_for_each(|section| match document.get(section.name) {
-            Some(written) => check_section(section, written),
-            None => Ok(()),
-        })
-}
-
-fn check_section(section: &SectionRow, written: &WrittenValue<'_>) -> Result<(), Fault> {
-    match section.layout {
-        TableLayout::One(known) => check_table(known, written, section.name),
-        TableLayout::Each(known) => check_each(known, written, section.name, &[]),
-        TableLayout::EachAndOwn { own, each } => check_each(each, written, section.name, own.rows),
-        TableLayout::Named => Ok(()),
+    for section in SECTIONS {
+        let Some(written) = document.get(section.name) else {
+            continue;
+        };
+        match section.layout {
+            TableLayout::One(known) => check_table(known, written, section.name)?,
+            TableLayout::Each(known) => check_each(known, written, section.name, &[])?,
+            TableLayout::EachAndOwn { own, each } => {
+                check_each(each, written, section.name, own.rows)?;
+            }
+            TableLayout::Named => {}
+        }
     }
+    Ok(())
 }
 
 fn check_each(
@@ -48,7 +47,13 @@ fn check_table(known: &KeyTable, written: &WrittenValue<'_>, path: &str) -> Resu
     let table = match written.get_ref() {
         DeValue::Table(table) => table,
         // serde would assign the items to the fields in order.
-        DeValue::Array(_) => return Err(not_a_table(written, path)),
+        DeValue::Array(_) => {
+            let problem = TomlProblem::WrongType {
+                expected: "a table".to_owned(),
+                found: written.get_ref().type_str(),
+            };
+            return Err(Fault::new(written.span(), path, problem));
+        }
         // serde rejects every other type.
         _ => return Ok(()),
     };
@@ -59,14 +64,6 @@ fn check_table(known: &KeyTable, written: &WrittenValue<'_>, path: &str) -> Resu
         .iter()
         .filter_map(|row| Some((row.name, row.value.inner_table()?, table.get(row.name)?)))
         .try_for_each(|(key, known, written)| check_table(known, written, &format!("{path}.{key}")))
-}
-
-fn not_a_table(written: &WrittenValue<'_>, path: &str) -> Fault {
-    let problem = TomlProblem::WrongType {
-        expected: "a table".to_owned(),
-        found: written.get_ref().type_str(),
-    };
-    Fault::new(written.span(), path, problem)
 }
 
 fn check_names(table: &DeTable<'_>, known: Vec<&'static str>, path: &str) -> Result<(), Fault> {
@@ -94,15 +91,10 @@ fn check_alternative(known: &KeyTable, table: &DeTable<'_>, path: &str) -> Resul
         .iter()
         .filter(|row| !row.applies_to(Some(alternative)))
         .find_map(|row| Some((row.name, table.get(row.name)?)));
-    match foreign {
-        Some((key, value)) => {
-            let kind = alternative.description;
-            Err(Fault::new(
-                value.span(),
-                path,
-                Problem::Foreign { key, kind },
-            ))
-        }
-        None => Ok(()),
-    }
+    let Some((key, value)) = foreign else {
+        return Ok(());
+    };
+    let kind = alternative.description;
+    let problem = Problem::Foreign { key, kind };
+    Err(Fault::new(value.span(), path, problem))
 }

@@ -46,7 +46,7 @@ use url::Url;
 pub use changes::{changed_sections, keys_needing_restart};
 pub use edit_log::{Edit, take_edits};
 pub use error::{ConfigError, ConfigLocation, Problem};
-pub use load::{ConfigSource, Environment, Overrides, parse};
+pub use load::{ConfigSource, Environment, Overrides, absolute_dir_from_env, parse};
 pub use project::{Obstacle, Project, ProjectFile, SkippedServer, describe_variable, grant_flag};
 pub use sections::agents::Agents;
 pub use sections::audit::{ArgumentRecording, Audit};
@@ -115,11 +115,8 @@ impl Config {
     /// Distinguishes this configuration from others that use the same store: the paths of its
     /// files.
     pub fn identity(&self) -> String {
-        let project = match &self.project {
-            Project::Active { path, .. } => Some(path),
-            _ => None,
-        };
-        let files = self.origin.iter().chain(project);
+        let files = self.origin.as_deref().into_iter();
+        let files = files.chain(self.project.active_path());
         files
             .map(|path| path.display().to_string())
             .collect::<Vec<_>>()

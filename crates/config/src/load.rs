@@ -76,6 +76,11 @@ impl ConfigSource {
         }
     }
 
+    /// Returns the directory for everything Kitbag writes. The configuration file cannot change it.
+    pub fn data_dir(&self) -> Result<PathBuf, ConfigError> {
+        self.environment.data_dir(&self.overrides)
+    }
+
     /// Returns the lock file next to the user's file, whether it exists or not.
     pub fn lock_file(&self) -> Option<PathBuf> {
         self.config_file().map(|path| lock::lock_file_path(&path))
@@ -100,8 +105,10 @@ impl ConfigSource {
     /// Returns every file that determines the effective configuration.
     pub fn source_files(&self) -> Vec<PathBuf> {
         let project = self.environment.cwd.join(FILE_NAME);
-        let trust = self.environment.data_dir(&self.overrides).ok();
-        let trust = trust.map(|data_dir| TrustFile::in_data_dir(&data_dir).path().to_owned());
+        let trust = self
+            .data_dir()
+            .ok()
+            .map(|data_dir| TrustFile::in_data_dir(&data_dir).path().to_owned());
         self.config_file()
             .into_iter()
             .chain(self.lock_file())
@@ -174,8 +181,7 @@ impl Environment {
         home.map(|home| home.join("kitbag").join(FILE_NAME))
     }
 
-    /// Returns the directory for everything Kitbag writes. The configuration file cannot change it.
-    pub fn data_dir(&self, overrides: &Overrides) -> Result<PathBuf, ConfigError> {
+    fn data_dir(&self, overrides: &Overrides) -> Result<PathBuf, ConfigError> {
         if let Some(path) = &overrides.data_dir {
             return Ok(self.cwd.join(path));
         }
@@ -189,7 +195,7 @@ impl Environment {
 }
 
 /// Returns the directory that an environment variable names.
-fn absolute_dir_from_env(variable: &str) -> Option<PathBuf> {
+pub fn absolute_dir_from_env(variable: &str) -> Option<PathBuf> {
     env::var_os(variable)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())

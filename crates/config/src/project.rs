@@ -5,7 +5,7 @@
 //! never replaces one of the user's servers, and gets a secret or variable only if the user granted
 //! that one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,9 +74,7 @@ impl Project {
     pub fn active_path(&self) -> Option<&Path> {
         match self {
             Self::Active { path, .. } => Some(path),
-            Self::None | Self::Untrusted { .. } | Self::Changed { .. } | Self::Unusable { .. } => {
-                None
-            }
+            _ => None,
         }
     }
 
@@ -85,11 +83,8 @@ impl Project {
         match self {
             Self::None => Vec::new(),
             Self::Untrusted { path } => {
-                vec![inactive_notice(
-                    path,
-                    "you have not trusted it",
-                    trust_advice(path),
-                )]
+                let why = "you have not trusted it";
+                vec![inactive_notice(path, why, trust_advice(path))]
             }
             Self::Changed { path } => {
                 let why = "it has changed since you trusted it";
@@ -148,7 +143,7 @@ impl ProjectFile {
     fn parse(text: &str, path: &Path, at: &ConfigSource) -> Result<Self, ConfigError> {
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
         let base_dirs = BaseDirs {
-            data_dir: at.environment.data_dir(&at.overrides)?,
+            data_dir: at.data_dir()?,
             base: folder.clone(),
             home: at.environment.home.clone(),
         };
@@ -156,10 +151,17 @@ impl ProjectFile {
             .and_then(|()| raw::parse_raw(text))
             .and_then(|raw| build::build(raw, &base_dirs));
         let config = built.map_err(|fault| fault.into_error(text, Some(path)))?;
+        // A project's servers run in its directory, wherever the gateway was started.
+        let in_folder = |mut spec: ServerSpec| {
+            if let ServerKind::External(Reach::Command(launch)) = &mut spec.kind {
+                launch.cwd.get_or_insert_with(|| folder.clone());
+            }
+            spec
+        };
         Ok(Self {
             hash: Trust::hash_text(text),
-            servers: with_default_cwds(&folder, config.servers),
-            disabled: with_default_cwds(&folder, config.disabled),
+            servers: config.servers.into_values().map(in_folder).collect(),
+            disabled: config.disabled.into_values().map(in_folder).collect(),
         })
     }
 
@@ -199,7 +201,9 @@ fn apply_project(path: &Path, config: &mut Config, at: &ConfigSource) -> Result<
     }
     let file = ProjectFile::parse(&text, &path, at).map_err(|error| error.to_string())?;
     let (mut servers, mut skipped) = (BTreeSet::new(), Vec::new());
-    for (spec, enabled) in with_enabled(file) {
+    let enabled = file.servers.into_iter().map(|spec| (spec, true));
+    let disabled = file.disabled.into_iter().map(|spec| (spec, false));
+    for (spec, enabled) in enabled.chain(disabled) {
         match find_obstacle(&spec, config, &trust) {
             Some(why) => skipped.push(SkippedServer {
                 server: spec.name,
@@ -223,11 +227,6 @@ fn apply_project(path: &Path, config: &mut Config, at: &ConfigSource) -> Result<
     })
 }
 
-fn with_enabled(file: ProjectFile) -> impl Iterator<Item = (ServerSpec, bool)> {
-    let enabled = file.servers.into_iter().map(|spec| (spec, true));
-    enabled.chain(file.disabled.into_iter().map(|spec| (spec, false)))
-}
-
 fn find_obstacle(spec: &ServerSpec, config: &Config, trust: &Trust) -> Option<Obstacle> {
     if config.find_server(&spec.name).is_some() || config.providers.contains_key(&spec.name) {
         return Some(Obstacle::NameTaken);
@@ -244,34 +243,15 @@ fn check_only_servers(text: &str) -> Result<(), Fault> {
     let Ok(document) = toml::de::DeTable::parse(text) else {
         return Ok(());
     };
-    match document
-        .get_ref()
-        .keys()
-        .find(|key| key.get_ref() != "servers")
-    {
-        Some(key) => {
-            let section = key.get_ref().to_string();
-            Err(Fault::new(
-                key.span(),
-                section.clone(),
-                Problem::NotForProjects { section },
-            ))
-        }
-        None => Ok(()),
-    }
-}
-
-fn with_default_cwds(folder: &Path, specs: BTreeMap<ServerName, ServerSpec>) -> Vec<ServerSpec> {
-    let specs = specs.into_values();
-    specs.map(|spec| with_default_cwd(folder, spec)).collect()
-}
-
-/// A project's servers run in its directory, wherever the gateway was started.
-fn with_default_cwd(folder: &Path, mut spec: ServerSpec) -> ServerSpec {
-    if let ServerKind::External(Reach::Command(launch)) = &mut spec.kind {
-        launch.cwd.get_or_insert_with(|| folder.to_owned());
-    }
-    spec
+    let mut keys = document.get_ref().keys();
+    let Some(key) = keys.find(|key| key.get_ref() != "servers") else {
+        return Ok(());
+    };
+    let section = key.get_ref().to_string();
+    let problem = Problem::NotForProjects {
+        section: section.clone(),
+    };
+    Err(Fault::new(key.span(), section, problem))
 }
 
 /// Returns the project file in that directory, if there is one.
@@ -355,7 +335,7 @@ mod tests {
                     .map(|name: &&str| (*name).to_owned())
                     .collect(),
             };
-            let data_dir = at.environment.data_dir(&at.overrides).unwrap();
+            let data_dir = at.data_dir().unwrap();
             TrustFile::in_data_dir(&data_dir).add(trust).unwrap();
         }
 

@@ -14,28 +14,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::Fault;
 use super::keys;
-use super::sections::agents::RawAgents;
-use super::sections::audit::RawAudit;
-use super::sections::catalog::{RawCatalog, RawEndpoint};
-use super::sections::code::RawCode;
-use super::sections::context::RawContext;
-use super::sections::import::RawImport;
-use super::sections::index::RawIndex;
-use super::sections::learning::RawLearning;
-use super::sections::lock::RawLock;
-use super::sections::models::RawModels;
-use super::sections::policy::{RawRules, RawTenants};
-use super::sections::priors::RawPriors;
-use super::sections::provider::RawProvider;
-use super::sections::registry::RawRegistry;
-use super::sections::secrets::RawSecrets;
-use super::sections::serve::RawServe;
-use super::sections::server::RawServer;
-use super::sections::store::RawStore;
-use super::sections::surfaces::RawSurfaces;
-use super::sections::telemetry::RawTelemetry;
-use super::sections::tools::RawTool;
-use super::sections::web::{RawBrowser, RawWeb};
+use super::sections::{
+    agents, audit, catalog, code, context, import, index, learning, lock, models, policy, priors,
+    provider, registry, secrets, serve, server, store, surfaces, telemetry, tools, web,
+};
 
 /// A key chosen by the user, such as the name of a server or a tenant.
 pub(super) type ByName<T> = BTreeMap<Spanned<String>, T>;
@@ -44,35 +26,35 @@ pub(super) type Texts = Vec<Spanned<String>>;
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default, expecting = "a table")]
 pub(super) struct RawConfig {
-    pub(super) serve: RawServe,
-    pub(super) store: RawStore,
-    pub(super) secrets: RawSecrets,
-    pub(super) audit: RawAudit,
-    pub(super) priors: RawPriors,
-    pub(super) learning: RawLearning,
-    pub(super) index: RawIndex,
-    pub(super) agents: RawAgents,
-    pub(super) tools: ByName<RawTool>,
-    pub(super) catalog: RawCatalog,
-    pub(super) endpoints: ByName<RawEndpoint>,
-    pub(super) lock: RawLock,
-    pub(super) context: RawContext,
-    pub(super) web: RawWeb,
-    pub(super) browser: RawBrowser,
-    pub(super) surfaces: RawSurfaces,
+    pub(super) serve: serve::RawServe,
+    pub(super) store: store::RawStore,
+    pub(super) secrets: secrets::RawSecrets,
+    pub(super) audit: audit::RawAudit,
+    pub(super) priors: priors::RawPriors,
+    pub(super) learning: learning::RawLearning,
+    pub(super) index: index::RawIndex,
+    pub(super) agents: agents::RawAgents,
+    pub(super) tools: ByName<tools::RawTool>,
+    pub(super) catalog: catalog::RawCatalog,
+    pub(super) endpoints: ByName<catalog::RawEndpoint>,
+    pub(super) lock: lock::RawLock,
+    pub(super) context: context::RawContext,
+    pub(super) web: web::RawWeb,
+    pub(super) browser: web::RawBrowser,
+    pub(super) surfaces: surfaces::RawSurfaces,
     pub(super) groups: ByName<Texts>,
-    pub(super) code: RawCode,
-    pub(super) models: RawModels,
-    pub(super) telemetry: RawTelemetry,
-    pub(super) registry: RawRegistry,
-    pub(super) policy: RawRules,
-    pub(super) tenants: ByName<RawRules>,
+    pub(super) code: code::RawCode,
+    pub(super) models: models::RawModels,
+    pub(super) telemetry: telemetry::RawTelemetry,
+    pub(super) registry: registry::RawRegistry,
+    pub(super) policy: policy::RawRules,
+    pub(super) tenants: ByName<policy::RawRules>,
     /// The keys under `[tenants]` that are not tables of tenants.
     #[serde(skip)]
-    pub(super) all_tenants: RawTenants,
-    pub(super) servers: ByName<RawServer>,
-    pub(super) providers: ByName<RawProvider>,
-    pub(super) import: RawImport,
+    pub(super) all_tenants: policy::RawTenants,
+    pub(super) servers: ByName<server::RawServer>,
+    pub(super) providers: ByName<provider::RawProvider>,
+    pub(super) import: import::RawImport,
 }
 
 /// `"90s"`, `"10m"`, or a number of seconds.
@@ -83,20 +65,17 @@ pub(super) enum RawDuration {
 }
 
 pub(super) fn parse_raw(text: &str) -> Result<RawConfig, Fault> {
-    let document = DeTable::parse(text).map_err(|error| syntax_fault(&error))?;
+    let document = DeTable::parse(text).map_err(|error| {
+        let message = error.message().to_owned();
+        let span = error.span().unwrap_or_default();
+        Fault::new(span, "", TomlProblem::Syntax { message })
+    })?;
     keys::check_keys(document.get_ref())?;
     let mut tables = document.clone();
-    let all_tenants = RawTenants::take_from(tables.get_mut())?;
+    let all_tenants = policy::RawTenants::take_from(tables.get_mut())?;
     let raw = RawConfig::deserialize(toml::Deserializer::from(tables))
         .map_err(|error| type_fault(document.get_ref(), &error))?;
     Ok(RawConfig { all_tenants, ..raw })
-}
-
-fn syntax_fault(error: &toml::de::Error) -> Fault {
-    let problem = TomlProblem::Syntax {
-        message: error.message().to_owned(),
-    };
-    Fault::new(error.span().unwrap_or_default(), "", problem)
 }
 
 /// serde's message quotes the value it found, which may be a secret. So only the expected type is
@@ -115,14 +94,8 @@ fn type_fault(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
         "a map" => "a table",
         other => other,
     };
-    Fault::new(
-        span,
-        key,
-        TomlProblem::WrongType {
-            expected: expected.to_owned(),
-            found,
-        },
-    )
+    let expected = expected.to_owned();
+    Fault::new(span, key, TomlProblem::WrongType { expected, found })
 }
 
 /// Returns the path and the type of the value at `span`.

@@ -91,8 +91,11 @@ fn render_row(row: &KeyRow) -> String {
 
 fn describe_default(default: Fallback) -> String {
     match default {
-        Fallback::Value(value) => format!("`{}`", value()),
         Fallback::FromConfig(_, text) | Fallback::Unset(text) => text.to_owned(),
+        fixed => {
+            let value = fixed.to_value(&config("").unwrap()).unwrap();
+            format!("`{value}`")
+        }
     }
 }
 

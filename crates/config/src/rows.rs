@@ -87,7 +87,12 @@ pub(crate) enum ValueType {
 /// The value of a key that is not set.
 #[derive(Clone, Copy)]
 pub(crate) enum Fallback {
-    Value(fn() -> Value),
+    Text(fn() -> String),
+    Flag(fn() -> bool),
+    Number(fn() -> usize),
+    Duration(fn() -> Duration),
+    Texts(fn() -> Vec<String>),
+    EmptyTable,
     /// The value depends on the machine. The reference describes it in words.
     FromConfig(
         fn(&Config) -> Value,
@@ -132,6 +137,17 @@ pub(crate) struct Restart {
     pub(crate) note: &'static str,
 }
 
+impl SectionRow {
+    /// A section with one table and its name.
+    pub(crate) const fn one(table: &'static KeyTable, fingerprint: fn(&Config) -> String) -> Self {
+        Self {
+            name: table.path,
+            layout: TableLayout::One(table),
+            fingerprint: Some(fingerprint),
+        }
+    }
+}
+
 impl KeyTable {
     pub(crate) fn key_names(&self) -> Vec<&'static str> {
         self.rows.iter().map(|row| row.name).collect()
@@ -160,6 +176,42 @@ impl KeyRow {
         meaning: "",
     };
 
+    /// A table of strings that is empty by default.
+    pub(crate) const PAIRS: Self = Self::with_default(ValueType::Pairs, Fallback::EmptyTable);
+
+    pub(crate) const fn text(default: fn() -> String) -> Self {
+        Self::with_default(ValueType::Text, Fallback::Text(default))
+    }
+
+    pub(crate) const fn flag(default: fn() -> bool) -> Self {
+        Self::with_default(ValueType::Flag, Fallback::Flag(default))
+    }
+
+    pub(crate) const fn number(default: fn() -> usize) -> Self {
+        Self::with_default(ValueType::WholeNumber, Fallback::Number(default))
+    }
+
+    pub(crate) const fn duration(default: fn() -> Duration) -> Self {
+        Self::with_default(ValueType::Duration, Fallback::Duration(default))
+    }
+
+    pub(crate) const fn texts(default: fn() -> Vec<String>) -> Self {
+        Self::with_default(ValueType::Texts, Fallback::Texts(default))
+    }
+
+    /// A text without a default. `effect` describes it for the reference.
+    pub(crate) const fn unset(effect: &'static str) -> Self {
+        Self::with_default(ValueType::Text, Fallback::Unset(effect))
+    }
+
+    const fn with_default(value: ValueType, default: Fallback) -> Self {
+        Self {
+            value,
+            default,
+            ..Self::PLAIN
+        }
+    }
+
     pub(crate) fn applies_to(&self, alternative: Option<&Alternative>) -> bool {
         self.only_with
             .is_none_or(|key| alternative.is_some_and(|it| it.key == key))
@@ -176,6 +228,24 @@ impl ValueType {
     }
 }
 
+impl Fallback {
+    pub(crate) fn to_value(self, config: &Config) -> Option<Value> {
+        Some(match self {
+            Self::Text(text) => text().into(),
+            Self::Flag(flag) => flag().into(),
+            Self::Number(number) => i64::try_from(number()).unwrap_or(i64::MAX).into(),
+            Self::Duration(duration) => {
+                let duration = SignedDuration::try_from(duration()).unwrap_or(SignedDuration::MAX);
+                format!("{duration:#}").into()
+            }
+            Self::Texts(texts) => texts().into(),
+            Self::EmptyTable => toml::Table::new().into(),
+            Self::FromConfig(value, _) => value(config),
+            Self::Unset(_) => return None,
+        })
+    }
+}
+
 impl Restart {
     pub(crate) const fn unless_same(same: fn(&Config, &Config) -> bool) -> Self {
         Self {
@@ -183,25 +253,4 @@ impl Restart {
             note: "A change needs a restart.",
         }
     }
-}
-
-pub(crate) fn text_value(text: &str) -> Value {
-    Value::String(text.to_owned())
-}
-
-pub(crate) fn texts_value(texts: &[String]) -> Value {
-    Value::Array(texts.iter().map(|it| text_value(it)).collect())
-}
-
-pub(crate) fn empty_table() -> Value {
-    Value::Table(toml::Table::new())
-}
-
-pub(crate) fn number_value(number: usize) -> Value {
-    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
-}
-
-pub(crate) fn duration_value(duration: Duration) -> Value {
-    let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
-    Value::String(format!("{duration:#}"))
 }

@@ -304,13 +304,12 @@ async fn wait_until_settled(
 }
 
 fn stamp_files(paths: Vec<PathBuf>) -> Vec<FileStamp> {
-    paths.into_iter().map(stamp_file).collect()
-}
-
-fn stamp_file(path: PathBuf) -> FileStamp {
-    let written = fs::metadata(&path).ok();
-    let written = written.and_then(|it| Some((it.modified().ok()?, it.len())));
-    (path, written)
+    let stamp = |path| {
+        let written = fs::metadata(&path).ok();
+        let written = written.and_then(|it| Some((it.modified().ok()?, it.len())));
+        (path, written)
+    };
+    paths.into_iter().map(stamp).collect()
 }
 
 /// Returns the audit event with the changed servers and sections.

@@ -110,10 +110,15 @@ impl Registry {
         text: &str,
         pages: usize,
     ) -> Result<Vec<RegistryEntry>, RegistryError> {
+        let limit = PER_PAGE.to_string();
         let mut entries = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..pages {
-            let page = self.fetch_page(text, cursor.as_deref()).await?;
+            let mut query = vec![("search", text), ("version", "latest"), ("limit", &limit)];
+            query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+            let body = self.get_with_timeout("", &query).await?;
+            let page =
+                EntryPage::from_json(&body).map_err(|error| self.unreadable_error(&error))?;
             entries.extend(page.entries);
             match page.next {
                 Some(next) => cursor = Some(next),
@@ -121,18 +126,6 @@ impl Registry {
             }
         }
         Ok(entries)
-    }
-
-    async fn fetch_page(
-        &self,
-        text: &str,
-        cursor: Option<&str>,
-    ) -> Result<EntryPage, RegistryError> {
-        let limit = PER_PAGE.to_string();
-        let mut query = vec![("search", text), ("version", "latest"), ("limit", &limit)];
-        query.extend(cursor.map(|cursor| ("cursor", cursor)));
-        let body = self.get_with_timeout("", &query).await?;
-        EntryPage::from_json(&body).map_err(|error| self.unreadable_error(&error))
     }
 
     /// Finds out whether the server or the version is missing, and which names are similar.

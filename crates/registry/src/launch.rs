@@ -105,42 +105,32 @@ impl CommandWord {
     fn fill(&self, filling: GapFilling<'_>, env: &[(String, String)]) -> Vec<String> {
         match self {
             Self::Fixed(text) => vec![(filling.escape)(text)],
-            Self::Argument { flag, text } => fill_argument(flag.as_deref(), text, filling),
+            // The flag is repeated before each value.
+            Self::Argument { flag, text } => {
+                let flag = flag.as_deref().map(filling.escape);
+                let values = text.fill(filling).into_iter();
+                values
+                    .flat_map(|value| flag.clone().into_iter().chain([value]))
+                    .collect()
+            }
             Self::Switch {
                 flag,
                 text,
                 on_by_default,
-            } => fill_switch(flag, text, *on_by_default, filling)
-                .into_iter()
-                .collect(),
+            } => {
+                let flag = (filling.escape)(flag);
+                match text.fill_once(filling).as_deref() {
+                    None => Vec::new(),
+                    Some("true") => vec![flag],
+                    Some("false") if !on_by_default => Vec::new(),
+                    Some(other) => vec![format!("{flag}={other}")],
+                }
+            }
             Self::PassVariable { variable } if env.iter().any(|(name, _)| name == variable) => {
                 vec!["-e".to_owned(), (filling.escape)(variable)]
             }
             Self::PassVariable { .. } => Vec::new(),
         }
-    }
-}
-
-/// Repeats the flag before each value.
-fn fill_argument(flag: Option<&str>, text: &GapText, filling: GapFilling<'_>) -> Vec<String> {
-    let flag = flag.map(filling.escape);
-    let values = text.fill(filling).into_iter();
-    values
-        .flat_map(|value| flag.clone().into_iter().chain([value]))
-        .collect()
-}
-
-fn fill_switch(
-    flag: &str,
-    text: &GapText,
-    on_by_default: bool,
-    filling: GapFilling<'_>,
-) -> Option<String> {
-    let flag = (filling.escape)(flag);
-    match text.fill_once(filling)?.as_str() {
-        "true" => Some(flag),
-        "false" if !on_by_default => None,
-        other => Some(format!("{flag}={other}")),
     }
 }
 
@@ -187,11 +177,10 @@ impl Runner {
     ) -> Vec<CommandWord> {
         let mut words = self.default_words(&runtime);
         let consent = (self == Self::Dnx).then(|| unless_given("--yes", &["-y"], &runtime));
-        words.extend(
-            runtime
-                .into_iter()
-                .filter(|word| !self.has_default_word(word)),
-        );
+        words.extend(runtime.into_iter().filter(|word| {
+            // A container's subcommand is one of the default words.
+            !self.is_container() || word.leading_text() != Some("run")
+        }));
         if self.is_container() {
             words.extend(variables.map(|variable| CommandWord::PassVariable { variable }));
         }
@@ -203,11 +192,6 @@ impl Runner {
         }
         words.extend(own);
         words
-    }
-
-    /// True for a container's subcommand, which is one of the default words.
-    fn has_default_word(self, word: &CommandWord) -> bool {
-        self.is_container() && word.leading_text() == Some("run")
     }
 
     /// Returns the words that the program needs before all others, unless the author has written
@@ -268,50 +252,26 @@ fn argument_words<'a>(
 }
 
 fn argument_word(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
-    match &argument.name {
-        Some(flag) if is_bare_flag(argument) => CommandWord::from_text(flag),
-        Some(flag) => flag_word(argument, flag, inputs),
-        None => positional_word(argument, index, inputs),
-    }
-}
-
-/// A flag without a description, or with an empty value, has no value.
-fn is_bare_flag(argument: &Argument) -> bool {
     let facts = &argument.value.facts;
-    let is_bare = *facts == Facts::default() && argument.value_hint.is_none();
-    is_bare || facts.value.as_deref() == Some("")
-}
-
-fn positional_word(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
-    let hint = argument.value_hint.clone();
-    let name = hint.unwrap_or_else(|| format!("argument-{}", index + 1));
-    CommandWord::Argument {
-        flag: None,
-        text: argument_text(argument, &name, inputs),
-    }
-}
-
-fn flag_word(argument: &Argument, flag: &str, inputs: &mut PlanInputs) -> CommandWord {
-    let facts = &argument.value.facts;
-    let text = argument_text(argument, flag.trim_start_matches('-'), inputs);
-    let flag = flag.to_owned();
-    if facts.format.as_deref() == Some("boolean") {
-        let on_by_default = facts.default.as_deref() == Some("true");
-        return CommandWord::Switch {
+    // A flag without a description, or with an empty value, has no value.
+    let is_described = *facts != Facts::default() || argument.value_hint.is_some();
+    let is_bare = !is_described || facts.value.as_deref() == Some("");
+    let name = match (&argument.name, &argument.value_hint) {
+        (Some(flag), _) if is_bare => return CommandWord::from_text(flag),
+        (Some(flag), _) => flag.trim_start_matches('-').to_owned(),
+        (None, Some(hint)) => hint.clone(),
+        (None, None) => format!("argument-{}", index + 1),
+    };
+    let repeated = argument.is_repeated;
+    let text = GapText::new(inputs, &name, &argument.value, repeated, UnknownGap::Itself);
+    match argument.name.clone() {
+        Some(flag) if facts.format.as_deref() == Some("boolean") => CommandWord::Switch {
             flag,
             text,
-            on_by_default,
-        };
+            on_by_default: facts.default.as_deref() == Some("true"),
+        },
+        flag => CommandWord::Argument { flag, text },
     }
-    CommandWord::Argument {
-        flag: Some(flag),
-        text,
-    }
-}
-
-fn argument_text(argument: &Argument, name: &str, inputs: &mut PlanInputs) -> GapText {
-    let repeated = argument.is_repeated;
-    GapText::new(inputs, name, &argument.value, repeated, UnknownGap::Itself)
 }
 
 /// Converts `-e NAME=value` to a variable like any other. On the command line, every process of the

@@ -64,7 +64,10 @@ impl GapText {
         while let Some((before, name, after)) = next_gap(rest) {
             pieces.push(GapTextPart::Fixed(before.to_owned()));
             pieces.push(match variables.get(name) {
-                Some(facts) => described_gap(inputs, name, facts),
+                Some(Facts {
+                    value: Some(value), ..
+                }) => GapTextPart::Fixed(value.clone()),
+                Some(facts) => GapTextPart::Gap(inputs.add(name, facts, false)),
                 None => unknown.to_part(inputs, name),
             });
             rest = after;
@@ -111,13 +114,6 @@ impl GapTextPart {
             Self::Fixed(text) => Some((filling.escape)(text)),
             Self::Gap(name) => filling.values_of(name).into_iter().next(),
         }
-    }
-}
-
-fn described_gap(inputs: &mut PlanInputs, name: &str, facts: &Facts) -> GapTextPart {
-    match &facts.value {
-        Some(value) => GapTextPart::Fixed(value.clone()),
-        None => GapTextPart::Gap(inputs.add(name, facts, false)),
     }
 }
 

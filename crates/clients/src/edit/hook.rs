@@ -16,11 +16,8 @@ pub(crate) fn install_hook(
     text: &str,
     command: &str,
 ) -> Result<String, FileEditError> {
-    match uninstall_hook(hook, text, None)? {
-        Uninstalled::NotInstalled => add(hook, text, command),
-        Uninstalled::Empty => add(hook, "", command),
-        Uninstalled::Restored(text) | Uninstalled::Removed(text) => add(hook, &text, command),
-    }
+    let clean = uninstall_hook(hook, text, None)?.into_clean_text(Some(text.to_owned()));
+    add(hook, &clean.unwrap_or_default(), command)
 }
 
 /// Removes the command. `before` is the text before it was added, if known.

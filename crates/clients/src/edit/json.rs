@@ -60,7 +60,8 @@ pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, FileEditEr
             return Ok(text);
         };
         let Some((name, _)) = parked.entries().first() else {
-            return document.remove_object(&aside);
+            let (last, around) = aside.split_last().ok_or(FileEditError::Entangled)?;
+            return document.remove(around, last);
         };
         let name = name.text.clone();
         text = move_server(&text, &aside, keys, &name)?;
@@ -255,11 +256,6 @@ impl<'a> JsonDocument<'a> {
             .filter(|indent| !indent.is_empty())
             .min_by_key(|indent| indent.len())
             .unwrap_or("  ")
-    }
-
-    fn remove_object(&self, keys: &[&str]) -> Result<String, FileEditError> {
-        let (last, around) = keys.split_last().ok_or(FileEditError::Entangled)?;
-        self.remove(around, last)
     }
 
     fn remove(&self, keys: &[&str], name: &str) -> Result<String, FileEditError> {

@@ -47,6 +47,17 @@ pub enum Uninstalled {
     Removed(String),
 }
 
+impl Uninstalled {
+    /// Returns the text without Kitbag, which is `text` if Kitbag was not in it.
+    pub(crate) fn into_clean_text(self, text: Option<String>) -> Option<String> {
+        match self {
+            Self::NotInstalled => text,
+            Self::Empty => None,
+            Self::Restored(text) | Self::Removed(text) => Some(text),
+        }
+    }
+}
+
 /// Returns the text with Kitbag in it, and with the servers named in `behind` switched off, since
 /// they are now reached through Kitbag. Replaces an existing entry.
 pub fn install(
@@ -56,13 +67,8 @@ pub fn install(
     behind: &[String],
 ) -> Result<String, FileEditError> {
     let value = entry.value(file.client)?;
-    match uninstall(file, text, None)? {
-        Uninstalled::Empty => add(file, "", &value, behind),
-        Uninstalled::Removed(text) | Uninstalled::Restored(text) => {
-            add(file, &text, &value, behind)
-        }
-        Uninstalled::NotInstalled => add(file, text, &value, behind),
-    }
+    let clean = uninstall(file, text, None)?.into_clean_text(Some(text.to_owned()));
+    add(file, &clean.unwrap_or_default(), &value, behind)
 }
 
 /// Removes Kitbag from the text. `before` is the text before Kitbag was added, if known.

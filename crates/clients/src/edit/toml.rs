@@ -1,7 +1,7 @@
 //! Edits of TOML that preserve comments and order.
 
 use serde_json::Value;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, value};
 
 use super::FileEditError;
 use crate::tree;
@@ -69,19 +69,15 @@ fn edit(
     change: impl FnOnce(&mut DocumentMut) -> Result<(), FileEditError>,
 ) -> Result<String, FileEditError> {
     let plain = text.replace("\r\n", "\n");
-    let mut document: DocumentMut = plain
-        .parse()
-        .map_err(|error| syntax_error(&error, &plain))?;
+    let mut document: DocumentMut = plain.parse().map_err(|error: TomlError| {
+        let at = error.span().map_or(0, |span| span.start);
+        FileEditError::Syntax {
+            line: tree::line(&plain, at),
+            message: error.message().to_owned(),
+        }
+    })?;
     change(&mut document)?;
     Ok(with_line_ends_of(text, &document.to_string()))
-}
-
-fn syntax_error(error: &toml_edit::TomlError, text: &str) -> FileEditError {
-    let at = error.span().map_or(0, |span| span.start);
-    FileEditError::Syntax {
-        line: tree::line(text, at),
-        message: error.message().to_owned(),
-    }
 }
 
 /// The library rewrites all line endings. Unchanged lines at the start and end get their former

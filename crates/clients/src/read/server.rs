@@ -36,7 +36,8 @@ pub(super) fn read(
             launch::remote(name, &settings, transport, &mut translator)?
         }
     };
-    let disabled = is_disabled(&settings)?;
+    let disabled =
+        settings.bool("disabled")? == Some(true) || settings.bool("enabled")? == Some(false);
     for dropped in DROPPED {
         settings.get(dropped);
     }
@@ -51,11 +52,6 @@ pub(super) fn read(
         variables: needed,
         notes,
     })
-}
-
-fn is_disabled(settings: &ServerSettings<'_>) -> Result<bool, FileFault> {
-    let disabled = settings.bool("disabled")? == Some(true);
-    Ok(disabled || settings.bool("enabled")? == Some(false))
 }
 
 fn notes_about(

@@ -1,23 +1,18 @@
 //! `[agents]`: the built-in server with knowledge about coding agents.
 
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kitbag_domain::ServerName;
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 
-use toml::{Spanned, Value};
+use toml::Spanned;
 
 use crate::error::{Fault, Problem};
 use crate::load::BaseDirs;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
-use crate::values::Section;
+use crate::rows::{KeyRow, KeyTable, SectionRow};
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: NAME,
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.agents)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.agents));
 
 const TABLE: KeyTable = KeyTable {
     path: NAME,
@@ -25,18 +20,15 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "enabled",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(true)),
             meaning: "`false` disables the built-in server.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| true)
         },
         KeyRow {
             name: "directory",
-            default: Fallback::Unset("the data in the binary"),
             meaning: "A directory with data of your own: `agents/<agent>/capabilities/current.json`, and if you like \
                       `framework/data/aliases.json` and `framework/data/agent-aliases.json`. Read when the server \
                       starts.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the data in the binary")
         },
     ],
 };
@@ -72,47 +64,26 @@ pub(crate) fn build(
         return Ok(None);
     }
     if taken(&name) {
-        return match raw.requested_at() {
-            Some(span) => Err(name_taken_fault(name, span)),
+        let enabled = raw.enabled.as_ref().map(Spanned::span);
+        let requested = enabled.or_else(|| raw.directory.as_ref().map(Spanned::span));
+        return match requested {
+            Some(span) => Err(Fault::new(span, NAME, Problem::NameTaken { name })),
             None => Ok(None),
         };
     }
     let directory = raw
         .directory
         .map(|path| base_dirs.resolve_path(path.get_ref()));
-    let spec = server_spec(name, directory.as_deref());
-    Ok(Some(Agents { directory, spec }))
-}
-
-impl RawAgents {
-    /// Returns the range of a key that explicitly asks for the server.
-    fn requested_at(&self) -> Option<Range<usize>> {
-        let enabled = self.enabled.as_ref().map(Spanned::span);
-        enabled.or_else(|| self.directory.as_ref().map(Spanned::span))
-    }
-}
-
-fn name_taken_fault(name: ServerName, span: Range<usize>) -> Fault {
-    let section = Section {
-        key: NAME.to_owned(),
-        span,
-    };
-    section.fault(Problem::NameTaken { name })
-}
-
-fn server_spec(name: ServerName, directory: Option<&Path>) -> ServerSpec {
-    let place = directory.map(|path| path.display().to_string());
-    let version = format!(
-        "{} {}",
-        env!("CARGO_PKG_VERSION"),
-        place.unwrap_or_default()
-    );
-    ServerSpec {
+    let place = directory.as_ref().map(|path| path.display().to_string());
+    let place = place.unwrap_or_default();
+    let version = format!("{} {place}", env!("CARGO_PKG_VERSION"));
+    let spec = ServerSpec {
         name,
         kind: ServerKind::BuiltIn { version },
         description: None,
         oauth: Default::default(),
         era: None,
         limits: ServerLimits::default(),
-    }
+    };
+    Ok(Some(Agents { directory, spec }))
 }

@@ -2,20 +2,14 @@
 
 use std::time::Duration;
 
-use kitbag_domain::TomlProblem;
-use toml::{Spanned, Value};
+use toml::Spanned;
 
 use crate::error::Fault;
-use crate::rows::{
-    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number_value, text_value,
-};
+use crate::rows::{KeyRow, KeyTable, SectionRow};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "audit",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.audit)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.audit));
 
 const TABLE: KeyTable = KeyTable {
     path: "audit",
@@ -23,30 +17,25 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "keep_days",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(KEEP_DAYS)),
             meaning: "How many days to keep the record of calls. Older rows are removed in the background while the \
                       gateway serves.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| KEEP_DAYS)
         },
         KeyRow {
             name: "arguments",
-            default: Fallback::Value(|| text_value(ArgumentRecording::None.as_str())),
             meaning: "How to record call arguments and search queries. `\"none\"`: not at all. `\"hash\"`: as a hash \
                       with a key of this store, which shows whether two calls have the same arguments. \
                       `\"redacted\"`: the beginning of the text, without values that look like secrets; other private \
                       data in it is visible to everyone who reads the audit.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| ArgumentRecording::None.as_str().to_owned())
         },
         KeyRow {
             name: "required",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(false)),
             meaning: "`true` rejects a call that cannot be recorded. A call is then sent only once its row is on \
                       disk, so that a gateway that is killed loses no row; calls that wait at the same time share one \
                       sync. A row says `unfinished` until the call has ended, and permanently if the gateway is \
                       killed in between.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| false)
         },
     ],
 };
@@ -91,32 +80,19 @@ impl ArgumentRecording {
             Self::Redacted => "redacted",
         }
     }
-
-    fn parse(text: &Spanned<String>) -> Result<Self, Fault> {
-        let found = Self::ALL
-            .into_iter()
-            .find(|it| it.as_str() == text.get_ref());
-        found.ok_or_else(|| {
-            let choices = Self::ALL.map(Self::as_str).to_vec();
-            Section::new("audit").fault_at(
-                "arguments",
-                text,
-                TomlProblem::not_one_of(text.get_ref(), choices),
-            )
-        })
-    }
 }
 
 pub(crate) fn build(raw: RawAudit) -> Result<Audit, Fault> {
-    let days = Section::new("audit").parse_number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
+    let section = Section::new("audit");
+    let days = section.parse_number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
     let keep = Duration::from_secs(86_400).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX));
+    let choices = ArgumentRecording::ALL.map(|it| (it.as_str(), it));
     Ok(Audit {
         retention: keep,
         required: raw.required,
-        arguments: match &raw.arguments {
-            Some(text) => ArgumentRecording::parse(text)?,
-            None => ArgumentRecording::default(),
-        },
+        arguments: section
+            .parse_choice("arguments", raw.arguments, &choices)?
+            .unwrap_or_default(),
     })
 }
 

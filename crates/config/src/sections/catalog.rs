@@ -5,29 +5,23 @@ use std::path::PathBuf;
 
 use kitbag_policy::{AddressRules, Pattern};
 use kitbag_tool_spec::{ToolId, ToolNameError};
-use toml::{Spanned, Value};
+use toml::Spanned;
 use url::Url;
 
-use super::provider::parse_networks;
+use super::provider::{parse_base_url, parse_networks};
 use super::surfaces::compile_pattern;
 use crate::error::{Fault, Problem};
 use crate::load::BaseDirs;
 use crate::raw::{ByName, Texts};
-use crate::rows::{
-    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts_value,
-};
+use crate::rows::{KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "catalog",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| {
-        format!(
-            "{:?} {:?} {:?}",
-            config.catalog.directories, config.catalog.data, config.catalog.tools
-        )
-    }),
-};
+pub(crate) const SECTION: SectionRow = SectionRow::one(&TABLE, |config| {
+    format!(
+        "{:?} {:?} {:?}",
+        config.catalog.directories, config.catalog.data, config.catalog.tools
+    )
+});
 
 pub(crate) const ENDPOINTS_SECTION: SectionRow = SectionRow {
     name: "endpoints",
@@ -45,26 +39,21 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "directories",
             value: ValueType::Texts,
-            default: Fallback::Unset("`tools` in the data directory"),
             meaning: "The directories of your own [tool files](tool-files.md), `*.toml`. Their tools are always offered. \
                       Changes are picked up while the gateway runs.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("`tools` in the data directory")
         },
         KeyRow {
             name: "data",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Files of your own [dated data](tool-files.md#dated-data), such as the profile for \
                       [`icp_scorer`](tools/icp-scorer.md). They are read for each call.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(Vec::new)
         },
         KeyRow {
             name: "tools",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&[])),
             meaning: "The [built-in tools](tools/README.md) to offer, by id; `*` matches anything. A tool whose \
                       credential is set is offered without being listed here.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(Vec::new)
         },
     ],
 };
@@ -76,44 +65,36 @@ const ENDPOINT: KeyTable = KeyTable {
         KeyRow {
             name: "url",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("from the tool file"),
             meaning: "The base address that the tool calls.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("from the tool file")
         },
         KeyRow {
             name: "token_url",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("from the tool file"),
             meaning: "The OAuth 2.0 token URL, if it uses OAuth 2.0.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("from the tool file")
         },
         KeyRow {
             name: "authorize_url",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("from the tool file"),
             meaning: "The URL that `kitbag secret login` opens in a browser.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("from the tool file")
         },
         KeyRow {
             name: "storage_url",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("from the tool file"),
             meaning: "The URL of the folder for its images, if it stores images.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("from the tool file")
         },
         KeyRow {
             name: "allow_private",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(false)),
             meaning: "`true` allows loopback and private addresses.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| false)
         },
         KeyRow {
             name: "allow_addresses",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Addresses and ranges that are always allowed.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(Vec::new)
         },
     ],
 };
@@ -230,11 +211,18 @@ fn parse_endpoint_patterns(
 
 fn parse_endpoint(id: &Spanned<String>, raw: RawEndpoint) -> Result<ToolEndpoint, Fault> {
     let section = Section::for_name("endpoints", id);
+    let parse = |key, url: Option<Spanned<String>>| {
+        let parsed = url.map(|url| {
+            parse_base_url(url.get_ref())
+                .map_err(|reason| section.fault_at(key, &url, Problem::ProviderUrl { reason }))
+        });
+        parsed.transpose()
+    };
     Ok(ToolEndpoint {
-        url: parse_address("url", raw.url, &section)?,
-        token_url: parse_address("token_url", raw.token_url, &section)?,
-        authorize_url: parse_address("authorize_url", raw.authorize_url, &section)?,
-        storage_url: parse_address("storage_url", raw.storage_url, &section)?,
+        url: parse("url", raw.url)?,
+        token_url: parse("token_url", raw.token_url)?,
+        authorize_url: parse("authorize_url", raw.authorize_url)?,
+        storage_url: parse("storage_url", raw.storage_url)?,
         addresses: AddressRules {
             private: raw.allow_private,
             networks: parse_networks(&raw.allow_addresses, &section)?,
@@ -248,24 +236,6 @@ fn parse_tool_id(id: &Spanned<String>, text: &str) -> Result<ToolId, Fault> {
         let reason = error.to_string();
         Fault::new(id.span(), "endpoints", Problem::ToolId { reason })
     })
-}
-
-fn parse_address(
-    key: &'static str,
-    url: Option<Spanned<String>>,
-    section: &Section,
-) -> Result<Option<Url>, Fault> {
-    url.map(|url| parse_base_url(key, &url, section))
-        .transpose()
-}
-
-fn parse_base_url(
-    key: &'static str,
-    url: &Spanned<String>,
-    section: &Section,
-) -> Result<Url, Fault> {
-    super::provider::parse_base_url(url.get_ref())
-        .map_err(|reason| section.fault_at(key, url, Problem::ProviderUrl { reason }))
 }
 
 #[cfg(test)]

@@ -5,23 +5,17 @@ use std::time::Duration;
 
 use kitbag_domain::Surface;
 use kitbag_intents::{ExecutionMode, RouteFlags};
-use toml::{Spanned, Value};
+use toml::Spanned;
 
 use crate::error::{Fault, Problem};
 use crate::load::BaseDirs;
 use crate::raw::{RawDuration, Texts};
-use crate::rows::{
-    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, duration_value, number_value,
-    text_value, texts_value,
-};
+use crate::rows::{KeyRow, KeyTable, SectionRow};
 use crate::sections::surfaces::parse_surface;
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "code",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.code)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.code));
 
 const TABLE: KeyTable = KeyTable {
     path: "code",
@@ -29,124 +23,89 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "surfaces",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&["code".to_owned()])),
             meaning: "The surfaces that list `run_code` and `run_intent`. The `code` surface lists nothing else.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(|| vec!["code".to_owned()])
         },
         KeyRow {
             name: "execution_mode",
-            default: Fallback::Value(|| text_value(ExecutionMode::default().as_str())),
             meaning: "How `run_intent` works: programs first, then plain calls (`\"hybrid\"`); plain calls only \
                       (`\"mcp_only\"`, which also disables `run_code`); or programs only (`\"code_execution\"`).",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| ExecutionMode::default().as_str().to_owned())
         },
         KeyRow {
             name: "enable_code_generation",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| {
-                Value::Boolean(RouteFlags::default().enable_code_generation)
-            }),
             meaning: "`false` disables templates.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| RouteFlags::default().enable_code_generation)
         },
         KeyRow {
             name: "enable_mcp_fallback",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(RouteFlags::default().enable_mcp_fallback)),
             meaning: "`true` calls the tool that matches an intent when its template fails, unless the template may have \
                       written something.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| RouteFlags::default().enable_mcp_fallback)
         },
         KeyRow {
             name: "enable_capability_discovery",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| {
-                Value::Boolean(RouteFlags::default().enable_capability_discovery)
-            }),
             meaning: "`true` searches for a tool when no template matches an intent.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| RouteFlags::default().enable_capability_discovery)
         },
         KeyRow {
             name: "enable_template_learning",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| {
-                Value::Boolean(RouteFlags::default().enable_template_learning)
-            }),
             meaning: "`true` creates templates from programs that succeeded repeatedly: [intents.md](intents.md).",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| RouteFlags::default().enable_template_learning)
         },
         KeyRow {
             name: "templates",
-            default: Fallback::Unset("`templates` in the data directory"),
             meaning: "The directory of your own templates, `*.toml`. They are reloaded with the configuration.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("`templates` in the data directory")
         },
         KeyRow {
             name: "cache",
-            value: ValueType::Duration,
-            default: Fallback::Value(|| duration_value(Code::default().cache)),
             meaning: "How long a read-only result is reused for the same intent of the same tenant; `0` disables \
                       the cache.",
-            ..KeyRow::PLAIN
+            ..KeyRow::duration(|| Code::default().cache)
         },
         KeyRow {
             name: "isolation",
-            default: Fallback::Value(|| text_value("required")),
             meaning: "`\"required\"` runs programs only where the kernel has every sandbox layer; \
                       `\"best_effort\"` runs them with the layers that are available. `kitbag doctor` lists the layers.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| "required".to_owned())
         },
         KeyRow {
             name: "timeout",
-            value: ValueType::Duration,
-            default: Fallback::Value(|| duration_value(Code::default().timeout)),
             meaning: "The longest time a program may run, including calls. Time spent waiting for the user's answer \
                       does not count.",
-            ..KeyRow::PLAIN
+            ..KeyRow::duration(|| Code::default().timeout)
         },
         KeyRow {
             name: "memory_mb",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(Code::default().memory_mb)),
             meaning: "The memory a program may use, in megabytes; at most 512.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| Code::default().memory_mb)
         },
         KeyRow {
             name: "max_output_bytes",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(Code::default().max_output_bytes)),
             meaning: "The largest return value of a program, and the largest output it may print. A model is shown less: \
                       `result_tokens` in `[surfaces]`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| Code::default().max_output_bytes)
         },
         KeyRow {
             name: "max_calls",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(Code::default().max_calls)),
             meaning: "The number of calls a program may make.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| Code::default().max_calls)
         },
         KeyRow {
             name: "max_parallel_calls",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(Code::default().max_parallel_calls)),
             meaning: "The number of concurrent calls of one program. Further calls wait.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| Code::default().max_parallel_calls)
         },
         KeyRow {
             name: "workers",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(Code::default().workers)),
             meaning: "The number of concurrent programs, each in its own process. Further programs wait.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| Code::default().workers)
         },
         KeyRow {
             name: "warm_workers",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(Code::default().warm_workers)),
             meaning: "The number of idle processes kept ready once a first program has run.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| Code::default().warm_workers)
         },
     ],
 };

@@ -1,25 +1,18 @@
 //! `[context]`: the context plane, which gives agents facts.
 
-use toml::Value;
+use crate::rows::{KeyRow, KeyTable, SectionRow};
 
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
-
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "context",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.context)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.context));
 
 const TABLE: KeyTable = KeyTable {
     path: "context",
     alternatives: &[],
     rows: &[KeyRow {
         name: "enabled",
-        value: ValueType::Flag,
-        default: Fallback::Value(|| Value::Boolean(false)),
         meaning: "`true` lets agents query the facts that `kitbag context import` imported. Otherwise `context_query` and \
                   `context_explain` answer `CONTEXT_PLANE_UNAVAILABLE`.",
-        ..KeyRow::PLAIN
+        ..KeyRow::flag(|| false)
     }],
 };
 

@@ -4,22 +4,17 @@ use kitbag_clients::Client;
 
 use crate::error::Fault;
 use crate::raw::Texts;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, texts_value};
+use crate::rows::{KeyRow, KeyTable, SectionRow};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "import",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.follow)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.follow));
 
 const TABLE: KeyTable = KeyTable {
     path: "import",
     alternatives: &[],
     rows: &[KeyRow {
         name: "follow",
-        value: ValueType::Texts,
-        default: Fallback::Value(|| texts_value(&[])),
         meaning: "Clients, such as `\"cursor\"`, whose files a running gateway follows: servers added there are \
                       imported as by `kitbag import`. Only servers that are new since the last import count as added \
                       (recorded in `imported.json` in the data directory), so servers that you removed or changed \
@@ -27,7 +22,7 @@ const TABLE: KeyTable = KeyTable {
                       imported disabled, and the log says why. A server removed there is not removed here. Files in a \
                       project are not followed, since their author is unknown; use `kitbag import` for them, which \
                       asks for confirmation.",
-        ..KeyRow::PLAIN
+        ..KeyRow::texts(Vec::new)
     }],
 };
 

@@ -13,16 +13,12 @@ use crate::error::{Fault, Problem};
 use crate::load::BaseDirs;
 use crate::raw::RawDuration;
 use crate::rows::{
-    Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, ValueType,
-    duration_value, text_value,
+    Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, ValueType,
 };
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "index",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.embedder)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.embedder));
 
 const TABLE: KeyTable = KeyTable {
     path: "index",
@@ -30,7 +26,7 @@ const TABLE: KeyTable = KeyTable {
     rows: &[KeyRow {
         name: "embedder",
         value: ValueType::TextOrTable(&EMBEDDER),
-        default: Fallback::Value(|| text_value(BUILT_IN)),
+        default: Fallback::Text(|| BUILT_IN.to_owned()),
         restart: Some(Restart::unless_same(|a, b| a.embedder == b.embedder)),
         meaning: "The embedding model: the one in the binary, or the one in the table `[index.embedder]`.",
         ..KeyRow::PLAIN
@@ -74,40 +70,34 @@ const EMBEDDER: KeyTable = KeyTable {
         },
         KeyRow {
             name: "api_key",
-            default: Fallback::Unset("none"),
             secrecy: Secrecy::Whole,
             fills_variables: true,
             only_with: Some("endpoint"),
             meaning: "Sent as a bearer token. May contain `${VARIABLE}` or `${secret:NAME}`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "dimensions",
             value: ValueType::WholeNumber,
-            default: Fallback::Unset("the service's default"),
             only_with: Some("endpoint"),
             meaning: "The vector length to request; the answer is checked.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the service's default")
         },
         KeyRow {
             name: "timeout",
-            value: ValueType::Duration,
-            default: Fallback::Value(|| duration_value(DEFAULT_TIMEOUT)),
             only_with: Some("endpoint"),
             meaning: "The timeout of one request to the service. A search waits at most 5 seconds.",
-            ..KeyRow::PLAIN
+            ..KeyRow::duration(|| DEFAULT_TIMEOUT)
         },
         KeyRow {
             name: "query_prefix",
-            default: Fallback::Unset("the model's own"),
             meaning: "Prepended to a query, such as `\"query: \"`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the model's own")
         },
         KeyRow {
             name: "document_prefix",
-            default: Fallback::Unset("the model's own"),
             meaning: "Prepended to the text of a tool, such as `\"passage: \"`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the model's own")
         },
     ],
 };

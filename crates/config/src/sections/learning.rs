@@ -2,17 +2,14 @@
 
 use std::time::Duration;
 
-use toml::{Spanned, Value};
+use toml::Spanned;
 
 use crate::error::Fault;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number_value};
+use crate::rows::{KeyRow, KeyTable, SectionRow};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "learning",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.learning)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.learning));
 
 const TABLE: KeyTable = KeyTable {
     path: "learning",
@@ -20,42 +17,32 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "enabled",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(true)),
             meaning: "`false` learns nothing and ranks tools by their descriptions only. Earlier lessons are kept \
                       until `kitbag learned forget`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| true)
         },
         KeyRow {
             name: "keep_words",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(false)),
             meaning: "`true` stores queries with their vectors, so that `kitbag learned` can show them and a new \
                       embedder can recompute the vectors.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| false)
         },
         KeyRow {
             name: "arguments",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(true)),
             meaning: "`false` learns only from queries and not from call arguments. Argument values that look like \
                       secrets are always left out.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| true)
         },
         KeyRow {
             name: "keep_days",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(KEEP_DAYS)),
             meaning: "The number of days after which a lesson is forgotten.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| KEEP_DAYS)
         },
         KeyRow {
             name: "shared",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(false)),
             meaning: "`true` lets the use of all tenants count a little for each tenant, until it has lessons of its \
                       own. No tenant sees a tool that its rules hide, or the queries of another.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| false)
         },
     ],
 };

@@ -12,16 +12,11 @@ use toml::Spanned;
 
 use crate::error::Fault;
 use crate::raw::RawDuration;
-use crate::rows::{
-    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, duration_value, text_value,
-};
+use crate::rows::{KeyRow, KeyTable, SectionRow};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "lock",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.lock)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.lock));
 
 const TABLE: KeyTable = KeyTable {
     path: "lock",
@@ -29,19 +24,16 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "on_drift",
-            default: Fallback::Value(|| text_value(HOLD)),
             meaning: "What to do when a server in the [lock file](lock.md) lists a tool or prompt that differs from \
                       its approved definition. `\"hold\"`: callers get it only after `kitbag lock approve`. `\"report\"`: the log, \
                       the metrics and `kitbag lock status` report it.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| HOLD.to_owned())
         },
         KeyRow {
             name: "recheck_after",
-            value: ValueType::Duration,
-            default: Fallback::Value(|| duration_value(RECHECK_AFTER)),
             meaning: "The longest age of a locked server's listing when one of its tools or prompts is called. An \
                       older listing is fetched again first, because not every server announces its changes.",
-            ..KeyRow::PLAIN
+            ..KeyRow::duration(|| RECHECK_AFTER)
         },
     ],
 };

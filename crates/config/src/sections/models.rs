@@ -1,21 +1,15 @@
 //! `[models]`: requests to models that are proxied through the gateway, with fewer tools in them.
 
 use kitbag_domain::Template;
-use toml::{Spanned, Value};
+use toml::Spanned;
 use url::Url;
 
 use crate::error::{Fault, Problem};
-use crate::rows::{
-    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, number_value,
-    text_value,
-};
+use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, ValueType};
 use crate::values::{Section, parse_web_address};
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "models",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.models)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.models));
 
 const TABLE: KeyTable = KeyTable {
     path: "models",
@@ -23,41 +17,34 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "enabled",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(false)),
             meaning: "`true` forwards requests under `/anthropic/` and `/openai/` to the vendors; see \
                       [models.md](models.md). It is off by default, because every caller of the gateway can then \
                       reach the vendors through it.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| false)
         },
         KeyRow {
             name: "foreign_tools",
-            default: Fallback::Value(|| text_value(ForeignTools::Keep.as_str())),
             meaning: "`\"keep\"` leaves every tool that is not Kitbag's in a request. `\"trim\"` keeps at most 20 of \
                       them: tools that were used or named, or that share most words with the user's messages.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| ForeignTools::Keep.as_str().to_owned())
         },
         KeyRow {
             name: "max_body_bytes",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(MAX_BODY_BYTES)),
             meaning: "The largest request that is parsed for its tools; a larger one is rejected. Requests to other \
                       paths and all answers are streamed through without a limit.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| MAX_BODY_BYTES)
         },
         KeyRow {
             name: "anthropic",
             value: ValueType::Table(&ANTHROPIC_TABLE),
-            default: Fallback::Unset("none"),
             meaning: "The vendor behind `/anthropic/`; see [below](#modelsanthropic).",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "openai",
             value: ValueType::Table(&OPENAI_TABLE),
-            default: Fallback::Unset("none"),
             meaning: "The vendor behind `/openai/`; see [below](#modelsopenai).",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
     ],
 };
@@ -67,7 +54,7 @@ const ANTHROPIC_TABLE: KeyTable = KeyTable {
     alternatives: &[],
     rows: &[
         KeyRow {
-            default: Fallback::Value(|| text_value(ANTHROPIC)),
+            default: Fallback::Text(|| ANTHROPIC.to_owned()),
             ..URL_ROW
         },
         KEY_ROW,
@@ -79,7 +66,7 @@ const OPENAI_TABLE: KeyTable = KeyTable {
     alternatives: &[],
     rows: &[
         KeyRow {
-            default: Fallback::Value(|| text_value(OPENAI)),
+            default: Fallback::Text(|| OPENAI.to_owned()),
             ..URL_ROW
         },
         KEY_ROW,
@@ -95,12 +82,11 @@ const URL_ROW: KeyRow = KeyRow {
 
 const KEY_ROW: KeyRow = KeyRow {
     name: "key",
-    default: Fallback::Unset("the client's own key"),
     secrecy: Secrecy::Whole,
     fills_variables: true,
     meaning: "The vendor key to send instead of the client's, such as `\"${secret:vendor_key}\"`. Every \
               caller of the gateway then uses it.",
-    ..KeyRow::PLAIN
+    ..KeyRow::unset("the client's own key")
 };
 
 const ANTHROPIC: &str = "https://api.anthropic.com";

@@ -6,7 +6,7 @@ use toml::Spanned;
 use url::Url;
 
 use crate::error::{Fault, Problem};
-use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, ValueType, text_value};
+use crate::rows::{KeyRow, KeyTable, Secrecy, ValueType};
 use crate::values::Section;
 
 pub(crate) const TABLE: KeyTable = KeyTable {
@@ -15,59 +15,51 @@ pub(crate) const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "client_id",
-            default: Fallback::Unset("none"),
             meaning: "A client registered at the authorization server. It takes precedence over everything else.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "client_secret",
-            default: Fallback::Unset("none"),
             secrecy: Secrecy::Whole,
             fills_variables: true,
             meaning: "Its secret. It may contain `${VARIABLE}` and `${secret:NAME}`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "auth_method",
-            default: Fallback::Unset("as the authorization server offers"),
             meaning: "How to send the secret: `\"client_secret_basic\"`, `\"client_secret_post\"`, or `\"none\"`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("as the authorization server offers")
         },
         KeyRow {
             name: "client_metadata_url",
-            default: Fallback::Unset("none"),
             secrecy: Secrecy::Address,
             meaning: "The `https` URL of a client metadata document for your Kitbag, used as the client ID where the \
                       authorization server supports such documents. Otherwise Kitbag registers itself.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "scopes",
             value: ValueType::Texts,
-            default: Fallback::Unset("the server's request"),
             meaning: "The scopes to request instead. Scopes that the server asks for later are added.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the server's request")
         },
         KeyRow {
             name: "issuer",
-            default: Fallback::Unset("the first that the server lists"),
             secrecy: Secrecy::Address,
             meaning: "The only authorization server to use.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the first that the server lists")
         },
         KeyRow {
             name: "redirect_port",
             value: ValueType::WholeNumber,
-            default: Fallback::Unset("a free one"),
             meaning: "The port of `http://127.0.0.1:PORT/callback`, for a client registered with that URL.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("a free one")
         },
         KeyRow {
             name: "flow",
-            default: Fallback::Value(|| text_value(flow_name(Flow::default()))),
             meaning: "`\"browser\"` asks the user; `\"client_credentials\"` logs in by itself with `client_id` and \
                       `client_secret`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| FLOWS[0].0.to_owned())
         },
     ],
 };
@@ -132,14 +124,7 @@ fn parse_port(section: &Section, number: &Spanned<i64>) -> Result<u16, Fault> {
     port.ok_or_else(|| section.fault_at("redirect_port", number, Problem::Port { found }))
 }
 
-/// Returns the name of the flow as the configuration spells it.
-fn flow_name(flow: Flow) -> &'static str {
-    FLOWS
-        .iter()
-        .find(|(_, it)| *it == flow)
-        .map_or("", |(name, _)| name)
-}
-
+/// The default is first.
 const FLOWS: &[(&str, Flow)] = &[
     ("browser", Flow::Browser),
     ("client_credentials", Flow::ClientCredentials),

@@ -7,14 +7,11 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{Fault, Problem};
 use crate::raw::{ByName, Texts};
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, text_value};
+use crate::rows::{KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
 use crate::values::{Section, parse_key};
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "policy",
-    layout: TableLayout::One(&RULES),
-    fingerprint: Some(|config| format!("{:?}", config.policy)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&RULES, |config| format!("{:?}", config.policy));
 
 pub(crate) const TENANTS_SECTION: SectionRow = SectionRow {
     name: "tenants",
@@ -33,38 +30,33 @@ const RULES: KeyTable = KeyTable {
         KeyRow {
             name: "allow_servers",
             value: ValueType::Texts,
-            default: Fallback::Unset("everything"),
             meaning: "Patterns for servers. If present, the tenant sees no other server.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("everything")
         },
         KeyRow {
             name: "deny_servers",
             value: ValueType::Texts,
-            default: Fallback::Unset("nothing"),
             meaning: "Patterns for servers the tenant does not see.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("nothing")
         },
         KeyRow {
             name: "allow_tools",
             value: ValueType::Texts,
-            default: Fallback::Unset("everything"),
             meaning: "Patterns for `<server>/<name>`. If present, all others are denied.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("everything")
         },
         KeyRow {
             name: "deny_tools",
             value: ValueType::Texts,
-            default: Fallback::Unset("nothing"),
             meaning: "Patterns for `<server>/<name>` that are denied.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("nothing")
         },
         KeyRow {
             name: "code_writes",
-            default: Fallback::Unset("`\"ask\"`"),
             meaning: "What a program may do with tools that write. Tools that only read are always allowed. \
                       `\"allow\"` lets it call them, `\"ask\"` asks the user before each call if the client supports \
                       it, `\"deny\"` denies them.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("`\"ask\"`")
         },
     ],
 };
@@ -74,10 +66,9 @@ const TENANTS: KeyTable = KeyTable {
     alternatives: &[],
     rows: &[KeyRow {
         name: UNKNOWN,
-        default: Fallback::Value(|| text_value("deny")),
         meaning: "The rights of a key whose tenant has no table here: none (`\"deny\"`), or the rights that \
                   `[policy]` gives every tenant (`\"allow\"`). The tenant `local` needs no table.",
-        ..KeyRow::PLAIN
+        ..KeyRow::text(|| "deny".to_owned())
     }],
 };
 
@@ -133,19 +124,15 @@ pub(crate) fn build(
 ) -> Result<Policy, Fault> {
     let section = Section::new("tenants");
     let unknown = section.parse_choice(UNKNOWN, all.unknown, &UnknownTenants::ALL)?;
-    let tenants = tenants.into_iter().map(build_tenant);
+    let tenants = tenants.into_iter().map(|(name, raw)| {
+        let tenant: Tenant = parse_key(&name, "tenants")?;
+        let rules = build_rules(raw, format!("tenants.{}", name.get_ref()))?;
+        Ok((tenant, rules))
+    });
     Ok(Policy::new(
         build_rules(default, "policy".to_owned())?,
         tenants.collect::<Result<_, Fault>>()?,
         unknown.unwrap_or_default(),
-    ))
-}
-
-fn build_tenant((name, raw): (Spanned<String>, RawRules)) -> Result<(Tenant, Rules), Fault> {
-    let tenant = parse_key(&name, "tenants")?;
-    Ok((
-        tenant,
-        build_rules(raw, format!("tenants.{}", name.get_ref()))?,
     ))
 }
 

@@ -8,14 +8,11 @@ use toml::Spanned;
 
 use super::tools::parse_amount;
 use crate::error::{Fault, Problem};
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, text_value};
+use crate::rows::{KeyRow, KeyTable, SectionRow, ValueType};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "priors",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.priors)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.priors));
 
 const TABLE: KeyTable = KeyTable {
     path: "priors",
@@ -23,19 +20,17 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "schedule",
-            default: Fallback::Value(|| text_value(NIGHTLY)),
             meaning: "When to compute success rates, latencies and costs of tools from the audit: minute, hour, day, \
                       month and weekday as in a crontab, in the machine's time zone, or in a zone named after them \
                       (`\"0 3 * * * Europe/Berlin\"`). `\"never\"` leaves it to `kitbag learned priors run`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| NIGHTLY.to_owned())
         },
         KeyRow {
             name: "usd_per_million_tokens",
             value: ValueType::Number,
-            default: Fallback::Unset("tokens are free"),
             meaning: "The price in US dollars of a million tokens read by a model. It is used to estimate the cost of \
                       a tool without `cost_usd` from the size of its results.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("tokens are free")
         },
     ],
 };
@@ -98,17 +93,13 @@ pub(crate) fn build(raw: RawPriors) -> Result<PriorsSettings, Fault> {
     Ok(PriorsSettings {
         schedule: match raw.schedule {
             Some(text) if text.get_ref() == NEVER => None,
-            Some(text) => Some(parse_schedule(&section, &text)?),
+            Some(text) => Some(CronSchedule::parse(text.get_ref()).ok_or_else(|| {
+                let found = text.get_ref().clone();
+                section.fault_at("schedule", &text, Problem::Schedule { found })
+            })?),
             None => CronSchedule::parse(NIGHTLY),
         },
         usd_per_million_tokens: parse_amount(&section, key, raw.usd_per_million_tokens)?,
-    })
-}
-
-fn parse_schedule(section: &Section, text: &Spanned<String>) -> Result<CronSchedule, Fault> {
-    CronSchedule::parse(text.get_ref()).ok_or_else(|| {
-        let found = text.get_ref().clone();
-        section.fault_at("schedule", text, Problem::Schedule { found })
     })
 }
 

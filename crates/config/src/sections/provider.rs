@@ -6,15 +6,12 @@ use http::Method;
 use kitbag_apis::ProviderSpec;
 use kitbag_domain::{ServerName, Template, TomlProblem};
 use kitbag_policy::{AddressRules, Network};
-use toml::{Spanned, Value};
+use toml::Spanned;
 use url::Url;
 
 use crate::error::{Fault, Problem};
 use crate::raw::{ByName, RawDuration, Texts};
-use crate::rows::{
-    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, duration_value,
-    empty_table, number_value, texts_value,
-};
+use crate::rows::{KeyRow, KeyTable, Secrecy, SectionRow, TableLayout};
 use crate::values::{Section, parse_templates};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
@@ -36,63 +33,51 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "description",
-            default: Fallback::Unset("none"),
             meaning: "The purpose of the API. Models read it.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "headers",
-            value: ValueType::Pairs,
-            default: Fallback::Value(empty_table),
             secrecy: Secrecy::Whole,
             fills_variables: true,
             meaning: "HTTP headers for every call.",
-            ..KeyRow::PLAIN
+            ..KeyRow::PAIRS
         },
         KeyRow {
             name: "bearer",
-            default: Fallback::Unset("none"),
             secrecy: Secrecy::Whole,
             fills_variables: true,
             meaning: "A token, sent as `Authorization: Bearer`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "methods",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| {
-                texts_value(&ProviderSpec::DEFAULT_METHODS.map(|it| it.to_string()))
-            }),
             meaning: "The allowed HTTP methods.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(|| {
+                ProviderSpec::DEFAULT_METHODS
+                    .map(|it| it.to_string())
+                    .into()
+            })
         },
         KeyRow {
             name: "allow_private",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(false)),
             meaning: "`true` allows loopback and private addresses.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| false)
         },
         KeyRow {
             name: "allow_addresses",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Addresses and ranges that are always allowed, such as `\"10.1.0.0/16\"`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(Vec::new)
         },
         KeyRow {
             name: "timeout",
-            value: ValueType::Duration,
-            default: Fallback::Value(|| duration_value(ProviderSpec::DEFAULT_TIMEOUT)),
             meaning: "The timeout of a whole call.",
-            ..KeyRow::PLAIN
+            ..KeyRow::duration(|| ProviderSpec::DEFAULT_TIMEOUT)
         },
         KeyRow {
             name: "max_response_bytes",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(ProviderSpec::DEFAULT_MAX_RESPONSE_BYTES)),
             meaning: "The largest answer.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| ProviderSpec::DEFAULT_MAX_RESPONSE_BYTES)
         },
     ],
 };

@@ -3,24 +3,20 @@
 use toml::Spanned;
 
 use crate::error::Fault;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, text_value};
+use crate::rows::{KeyRow, KeyTable, SectionRow};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "secrets",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.secret_key)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.secret_key));
 
 const TABLE: KeyTable = KeyTable {
     path: "secrets",
     alternatives: &[],
     rows: &[KeyRow {
         name: "key",
-        default: Fallback::Value(|| text_value(KeyLocation::default().as_str())),
         meaning: "Where the key that encrypts secrets and logins is stored: `\"file\"` is a file named \
                   `secret.key` next to the database that only its owner can read, `\"env\"` only the variable `KITBAG_SECRET_KEY`.",
-        ..KeyRow::PLAIN
+        ..KeyRow::text(|| KeyLocation::default().as_str().to_owned())
     }],
 };
 

@@ -2,22 +2,16 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use toml::{Spanned, Value};
+use toml::Spanned;
 use url::Url;
 
 use crate::error::{Fault, Problem};
 use crate::raw::Texts;
-use crate::rows::{
-    Fallback, KeyRow, KeyTable, Restart, SectionRow, TableLayout, ValueType, number_value,
-    text_value, texts_value,
-};
+use crate::rows::{KeyRow, KeyTable, Restart, SectionRow};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "serve",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.serve)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.serve));
 
 const TABLE: KeyTable = KeyTable {
     path: "serve",
@@ -25,55 +19,42 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "bind",
-            default: Fallback::Value(|| text_value(&Serve::default().bind.to_string())),
             restart: Some(Restart::unless_same(|a, b| a.serve.bind == b.serve.bind)),
             meaning: "The address to listen on. Beyond loopback, `require_key` must be on.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| Serve::default().bind.to_string())
         },
         KeyRow {
             name: "require_key",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(Serve::default().require_key)),
             meaning: "`true` rejects every caller without an API key, including callers on this machine.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| Serve::default().require_key)
         },
         KeyRow {
             name: "allowed_hosts",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&Serve::default().allowed_hosts)),
             meaning: "Host names other than this machine's own that clients may send in `Host`. Setting one means \
                       that a proxy is in front, so every caller needs a key.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(|| Serve::default().allowed_hosts)
         },
         KeyRow {
             name: "allowed_origins",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&Serve::default().allowed_origins)),
             meaning: "Origins of web pages that may use the gateway, such as `\"https://app.example\"`. Pages from this \
                       machine are always allowed.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(|| Serve::default().allowed_origins)
         },
         KeyRow {
             name: "max_body_bytes",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(Serve::default().max_body_bytes)),
             meaning: "The largest message a client may send, on HTTP and on stdio.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| Serve::default().max_body_bytes)
         },
         KeyRow {
             name: "page_size",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(Serve::default().page_size)),
             meaning: "The number of entries on a page of a merged list.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| Serve::default().page_size)
         },
         KeyRow {
             name: "access_log",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(Serve::default().access_log)),
             meaning: "`true` logs each HTTP request: id, method, path, status, bytes, milliseconds, tenant, key id, \
                       address.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| Serve::default().access_log)
         },
     ],
 };

@@ -4,17 +4,14 @@ use kitbag_domain::{Launch, Reach, RemoteEndpoint, RemoteTransport, ServerName, 
 use kitbag_upstream::oauth::Settings;
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use kitbag_wire::Era;
-use toml::{Spanned, Value};
+use toml::Spanned;
 use url::Url;
 
 use super::oauth::{self, RawOauth};
 use crate::error::{Fault, Problem};
 use crate::load::BaseDirs;
 use crate::raw::{ByName, RawDuration};
-use crate::rows::{
-    Alternative, Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType,
-    duration_value, empty_table, number_value, text_value, texts_value,
-};
+use crate::rows::{Alternative, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType};
 use crate::values::{Section, parse_templates};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
@@ -46,32 +43,27 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "args",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&[])),
             secrecy: Secrecy::Words,
             fills_variables: true,
             only_with: Some("command"),
             meaning: "The arguments of the program.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(Vec::new)
         },
         KeyRow {
             name: "env",
-            value: ValueType::Pairs,
-            default: Fallback::Value(empty_table),
             secrecy: Secrecy::Whole,
             fills_variables: true,
             only_with: Some("command"),
             meaning: "Environment variables for it. It inherits only a few harmless ones, such as `PATH`, `HOME` and \
                       `LANG`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::PAIRS
         },
         KeyRow {
             name: "cwd",
-            default: Fallback::Unset("your home directory"),
             only_with: Some("command"),
             meaning: "The directory to launch it in; for a server of a [project](#a-projects-file), the folder of \
                       the project.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("your home directory")
         },
         KeyRow {
             name: "url",
@@ -83,101 +75,79 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "headers",
-            value: ValueType::Pairs,
-            default: Fallback::Value(empty_table),
             secrecy: Secrecy::Whole,
             fills_variables: true,
             only_with: Some("url"),
             meaning: "HTTP headers for every request to the server.",
-            ..KeyRow::PLAIN
+            ..KeyRow::PAIRS
         },
         KeyRow {
             name: "transport",
-            default: Fallback::Value(|| text_value("http")),
             only_with: Some("url"),
             meaning: "`\"http\"` is streamable HTTP, falling back to HTTP+SSE; `\"sse\"` is HTTP+SSE only.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| "http".to_owned())
         },
         KeyRow {
             name: "oauth",
             value: ValueType::Table(&oauth::TABLE),
-            default: Fallback::Unset("none"),
             only_with: Some("url"),
             meaning: "Changes to the usual login; see [below](#serversnameoauth).",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "description",
-            default: Fallback::Unset("the server's own text, or the names of its tools"),
             meaning: "What the server is for, in a few words. Models read it when they \
                       [search](surfaces.md#what-the-search-says-of-your-servers).",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the server's own text, or the names of its tools")
         },
         KeyRow {
             name: "enabled",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(true)),
             meaning: "`false` disables the server and keeps its table.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| true)
         },
         KeyRow {
             name: "era",
-            default: Fallback::Value(|| text_value("auto")),
             meaning: "`\"auto\"` probes once and remembers; `\"legacy\"` starts with `initialize`; \
                       `\"modern\"` probes at every start.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| "auto".to_owned())
         },
         KeyRow {
             name: "start_timeout",
-            value: ValueType::Duration,
-            default: Fallback::Value(|| duration_value(ServerLimits::default().start_timeout)),
             meaning: "The timeout from launch to a usable connection.",
-            ..KeyRow::PLAIN
+            ..KeyRow::duration(|| ServerLimits::default().start_timeout)
         },
         KeyRow {
             name: "call_timeout",
-            value: ValueType::Duration,
-            default: Fallback::Value(|| duration_value(ServerLimits::default().call_timeout)),
             meaning: "The timeout of a call without progress; progress restarts it.",
-            ..KeyRow::PLAIN
+            ..KeyRow::duration(|| ServerLimits::default().call_timeout)
         },
         KeyRow {
             name: "call_deadline",
-            value: ValueType::Duration,
-            default: Fallback::Value(|| duration_value(ServerLimits::default().call_deadline)),
             meaning: "The timeout of a whole call, with or without progress.",
-            ..KeyRow::PLAIN
+            ..KeyRow::duration(|| ServerLimits::default().call_deadline)
         },
         KeyRow {
             name: "idle_timeout",
-            value: ValueType::Duration,
-            default: Fallback::Value(|| duration_value(ServerLimits::default().idle_timeout)),
             meaning: "The server is stopped after this time without a call.",
-            ..KeyRow::PLAIN
+            ..KeyRow::duration(|| ServerLimits::default().idle_timeout)
         },
         KeyRow {
             name: "max_concurrent",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(ServerLimits::default().max_concurrent)),
             meaning: "Concurrent calls to the server. One slot in eight is not available to callers with a key that \
                       already have a running call, so that the next caller does not wait.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| ServerLimits::default().max_concurrent)
         },
         KeyRow {
             name: "max_queued",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(ServerLimits::default().max_queued)),
             meaning: "Calls that may wait for a free slot; further calls are rejected. The caller with the fewest \
                       running calls is served first, and a caller with a key may occupy at most three quarters of the \
                       queue.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| ServerLimits::default().max_queued)
         },
         KeyRow {
             name: "max_message_bytes",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(ServerLimits::default().max_message_bytes)),
             meaning: "The largest message the server may send.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| ServerLimits::default().max_message_bytes)
         },
     ],
 };

@@ -7,16 +7,11 @@ use toml::Spanned;
 
 use crate::error::{Fault, Problem};
 use crate::load::BaseDirs;
-use crate::rows::{
-    Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, text_value,
-};
+use crate::rows::{Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "store",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.store)),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| format!("{:?}", config.store));
 
 const TABLE: KeyTable = KeyTable {
     path: "store",
@@ -34,7 +29,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "path",
             default: Fallback::FromConfig(
-                |config| text_value(&config.data_dir.join(FILE_NAME).display().to_string()),
+                |config| config.data_dir.join(FILE_NAME).display().to_string().into(),
                 "`kitbag.db` in the data directory",
             ),
             only_with: Some("path"),
@@ -47,7 +42,6 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "url",
-            default: Fallback::Unset("none"),
             secrecy: Secrecy::Address,
             fills_variables: true,
             only_with: Some("url"),
@@ -56,7 +50,7 @@ const TABLE: KeyTable = KeyTable {
             })),
             meaning: "The URL of a PostgreSQL database instead, such as `\"postgres://kitbag:${PGPASSWORD}@db.example/kitbag\"`. May \
                       contain `${VARIABLE}`. [Stores](store.md) lists the parameters.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
     ],
 };
@@ -89,9 +83,7 @@ impl StoreLocation {
             Self::File(path(text))
         }
     }
-}
 
-impl StoreLocation {
     fn file_path(&self) -> Option<&PathBuf> {
         match self {
             Self::File(path) => Some(path),

@@ -6,17 +6,11 @@ use toml::Spanned;
 
 use crate::error::Fault;
 use crate::raw::{ByName, Texts};
-use crate::rows::{
-    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, empty_table, number_value,
-    text_value, texts_value,
-};
+use crate::rows::{KeyRow, KeyTable, SectionRow, TableLayout};
 use crate::values::Section;
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "surfaces",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| config.surfaces.without_groups()),
-};
+pub(crate) const SECTION: SectionRow =
+    SectionRow::one(&TABLE, |config| config.surfaces.without_groups());
 
 pub(crate) const GROUPS_SECTION: SectionRow = SectionRow {
     name: "groups",
@@ -30,45 +24,35 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "default",
-            default: Fallback::Value(|| text_value(Surfaces::default().default.as_str())),
             meaning: "The surface at `/mcp` and on stdio.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| Surfaces::default().default.as_str().to_owned())
         },
         KeyRow {
             name: "keys",
-            value: ValueType::Pairs,
-            default: Fallback::Value(empty_table),
             meaning: "The surface by key, under the id that `kitbag key list` shows.",
-            ..KeyRow::PLAIN
+            ..KeyRow::PAIRS
         },
         KeyRow {
             name: "clients",
-            value: ValueType::Pairs,
-            default: Fallback::Value(empty_table),
             meaning: "The surface by the client's own name; `*` matches anything: `{ \"claude-code*\" = \"all\" }`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::PAIRS
         },
         KeyRow {
             name: "pinned",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Tools the adaptive surface always lists, as `\"<server>/<tool>\"` with `*`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(Vec::new)
         },
         KeyRow {
             name: "cold_start",
-            default: Fallback::Value(|| text_value(COLD_STARTS[0].0)),
             meaning: "The list on the adaptive surface for a credential without history: `\"capped\"` has the 20 tools \
                       that best match the client, `\"all\"` has every tool, however many there are.",
-            ..KeyRow::PLAIN
+            ..KeyRow::text(|| COLD_STARTS[0].0.to_owned())
         },
         KeyRow {
             name: "result_tokens",
-            value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number_value(Surfaces::default().result_tokens)),
             meaning: "A longer result is truncated, and its remainder is stored for an hour. Does not apply to `all` \
                       and `/servers/{name}/mcp`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::number(|| Surfaces::default().result_tokens)
         },
     ],
 };
@@ -149,6 +133,14 @@ pub(crate) fn build(raw: RawSurfaces, groups: ByName<Texts>) -> Result<Surfaces,
         let pattern = compile_pattern(&section, "clients", &client, Pattern::for_any_text)?;
         Ok((pattern, parse_surface(&section, "clients", &name)?))
     });
+    let groups = groups.into_iter().map(|(name, members)| {
+        let section = Section::new("groups");
+        let patterns = members
+            .iter()
+            .map(|text| compile_pattern(&section, name.get_ref(), text, Pattern::for_tools))
+            .collect::<Result<_, Fault>>()?;
+        Ok((name.into_inner(), patterns))
+    });
     Ok(Surfaces {
         default: raw.default.map_or(Ok(default.default), |name| {
             parse_surface(&section, "default", &name)
@@ -163,10 +155,7 @@ pub(crate) fn build(raw: RawSurfaces, groups: ByName<Texts>) -> Result<Surfaces,
         cold_start: section
             .parse_choice("cold_start", raw.cold_start, &COLD_STARTS)?
             .unwrap_or_default(),
-        groups: groups
-            .into_iter()
-            .map(build_group)
-            .collect::<Result<_, _>>()?,
+        groups: groups.collect::<Result<_, Fault>>()?,
         result_tokens: section.parse_number(
             "result_tokens",
             raw.result_tokens,
@@ -174,15 +163,6 @@ pub(crate) fn build(raw: RawSurfaces, groups: ByName<Texts>) -> Result<Surfaces,
             default.result_tokens,
         )?,
     })
-}
-
-fn build_group((name, members): (Spanned<String>, Texts)) -> Result<(String, Vec<Pattern>), Fault> {
-    let section = Section::new("groups");
-    let patterns = members
-        .iter()
-        .map(|text| compile_pattern(&section, name.get_ref(), text, Pattern::for_tools))
-        .collect::<Result<_, Fault>>()?;
-    Ok((name.into_inner(), patterns))
 }
 
 pub(crate) fn parse_surface(

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::error::{Fault, Problem};
 use crate::raw::ByName;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
+use crate::rows::{KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
@@ -24,91 +24,78 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "cost_usd",
             value: ValueType::Number,
-            default: Fallback::Unset("the cost of its results, if tokens have a price"),
             meaning: "The cost of a call, in US dollars.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the cost of its results, if tokens have a price")
         },
         KeyRow {
             name: "p95_latency_ms",
             value: ValueType::Number,
-            default: Fallback::Unset("measured"),
             meaning: "The latency that 95 of 100 calls stay below.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("measured")
         },
         KeyRow {
             name: "p99_latency_ms",
             value: ValueType::Number,
-            default: Fallback::Unset("measured from 100 calls on"),
             meaning: "The same for 99 of 100.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("measured from 100 calls on")
         },
         KeyRow {
             name: "success_rate",
             value: ValueType::Number,
-            default: Fallback::Unset("measured"),
             meaning: "The share of calls that succeed, from 0 to 1.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("measured")
         },
         KeyRow {
             name: "tags",
             value: ValueType::Texts,
-            default: Fallback::Unset("from the definition"),
             meaning: "Words for its purpose; each is a group.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("from the definition")
         },
         KeyRow {
             name: "scopes",
             value: ValueType::Texts,
-            default: Fallback::Unset("from server and name"),
             meaning: "The systems it acts on.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("from server and name")
         },
         KeyRow {
             name: "group",
-            default: Fallback::Unset("the server"),
             meaning: "The group the tool belongs to.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the server")
         },
         KeyRow {
             name: "write_class",
-            default: Fallback::Unset("from the definition"),
             meaning: "The effect of a call: `\"read\"`, `\"write\"` or `\"destructive\"`. Programs may call tools \
                       that only read without asking.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("from the definition")
         },
         KeyRow {
             name: "description",
-            default: Fallback::Unset("the server's"),
             meaning: "The description that clients and the search get instead of the server's.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("the server's")
         },
         KeyRow {
             name: "alias",
-            default: Fallback::Unset("none"),
             meaning: "The name that clients see instead of `NAME`; calls of `NAME` still work. Letters, digits, `_` and `-`, \
                       without `__`. Rules and the audit keep the server's own name.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "hidden",
             value: ValueType::Flag,
-            default: Fallback::Unset("`false`"),
             meaning: "`true` hides the tool from every client.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("`false`")
         },
         KeyRow {
             name: "fixed_arguments",
             value: ValueType::Values,
-            default: Fallback::Unset("none"),
             meaning: "Arguments added to every call, whatever the client sends. They are removed from the schema that clients see.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "hidden_arguments",
             value: ValueType::Texts,
-            default: Fallback::Unset("none"),
             meaning: "Optional arguments that clients do not see and may not send.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
     ],
 };

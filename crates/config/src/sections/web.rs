@@ -5,37 +5,29 @@ use std::path::PathBuf;
 
 use kitbag_domain::Template;
 use kitbag_policy::AddressRules;
-use toml::{Spanned, Value};
+use toml::Spanned;
 use url::Url;
 
 use super::provider::parse_networks;
 use crate::error::{Fault, Problem};
 use crate::load::BaseDirs;
 use crate::raw::Texts;
-use crate::rows::{
-    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts_value,
-};
+use crate::rows::{KeyRow, KeyTable, Secrecy, SectionRow};
 use crate::values::{Section, parse_web_address};
 
-pub(crate) const SECTION: SectionRow = SectionRow {
-    name: "web",
-    layout: TableLayout::One(&TABLE),
-    fingerprint: Some(|config| {
-        let WebSettings {
-            addresses,
-            certificate_authorities,
-            reader,
-            browser_program: _,
-        } = &config.web;
-        format!("{addresses:?} {certificate_authorities:?} {reader:?}")
-    }),
-};
+pub(crate) const SECTION: SectionRow = SectionRow::one(&TABLE, |config| {
+    let WebSettings {
+        addresses,
+        certificate_authorities,
+        reader,
+        browser_program: _,
+    } = &config.web;
+    format!("{addresses:?} {certificate_authorities:?} {reader:?}")
+});
 
-pub(crate) const BROWSER_SECTION: SectionRow = SectionRow {
-    name: "browser",
-    layout: TableLayout::One(&BROWSER_TABLE),
-    fingerprint: Some(|config| format!("{:?}", config.web.browser_program)),
-};
+pub(crate) const BROWSER_SECTION: SectionRow = SectionRow::one(&BROWSER_TABLE, |config| {
+    format!("{:?}", config.web.browser_program)
+});
 
 const TABLE: KeyTable = KeyTable {
     path: "web",
@@ -44,40 +36,33 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "reader",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("none: Markdown is made locally"),
             meaning: "A reader service that converts pages to Markdown, such as `\"https://reader.example\"`, requested as \
                       `READER/ADDRESS`. It sees every URL that `web_fetch` reads as Markdown.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none: Markdown is made locally")
         },
         KeyRow {
             name: "reader_token",
             secrecy: Secrecy::Whole,
             fills_variables: true,
-            default: Fallback::Unset("none"),
             meaning: "Sent to the reader service as `Authorization: Bearer`, such as `\"${secret:reader}\"`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("none")
         },
         KeyRow {
             name: "certificate_authorities",
-            default: Fallback::Unset("only the public ones"),
             meaning: "A PEM file of certificate authorities that `web_fetch` and `browser` trust in addition to the \
                       public ones. It is reloaded with the configuration.",
-            ..KeyRow::PLAIN
+            ..KeyRow::unset("only the public ones")
         },
         KeyRow {
             name: "allow_private",
-            value: ValueType::Flag,
-            default: Fallback::Value(|| Value::Boolean(false)),
             meaning: "`true` allows pages, and everything they load, from loopback and private addresses. Every caller that \
                       may use the tools can then reach them.",
-            ..KeyRow::PLAIN
+            ..KeyRow::flag(|| false)
         },
         KeyRow {
             name: "allow_addresses",
-            value: ValueType::Texts,
-            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Addresses and ranges that are always allowed, such as `\"10.1.0.0/16\"`.",
-            ..KeyRow::PLAIN
+            ..KeyRow::texts(Vec::new)
         },
     ],
 };
@@ -87,9 +72,8 @@ const BROWSER_TABLE: KeyTable = KeyTable {
     alternatives: &[],
     rows: &[KeyRow {
         name: "program",
-        default: Fallback::Unset("`chromium` or another usual name on the `PATH`"),
         meaning: "The path of the Chromium or Chrome that takes screenshots.",
-        ..KeyRow::PLAIN
+        ..KeyRow::unset("`chromium` or another usual name on the `PATH`")
     }],
 };
 

@@ -16,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
 use super::Config;
-use super::rows::{Alternative, Fallback, KeyRow, KeyTable, SectionRow, TableLayout};
+use super::rows::{KeyRow, KeyTable, SectionRow, TableLayout};
 use super::sections::SECTIONS;
 use mask::Reference;
 
@@ -133,7 +133,7 @@ struct KeyPath {
     inside: Vec<String>,
 }
 
-impl EntryWalk<'_> {
+impl<'a> EntryWalk<'a> {
     fn visit_section(&mut self, section: &SectionRow, table: Option<&DeTable<'_>>) {
         let table_path = KeyPath {
             table: vec![section.name.to_owned()],
@@ -170,31 +170,27 @@ impl EntryWalk<'_> {
     }
 
     fn visit_table(&mut self, known: &KeyTable, table_path: &KeyPath, table: Option<&DeTable<'_>>) {
-        let alternative = self.choose_alternative(known, table_path, table);
+        // A value from outside the file determines the alternative, whatever the file says.
+        let mut alternatives = known.alternatives.iter();
+        let given = alternatives.find(|it| self.find_override(table_path, it.key).is_some());
+        let alternative = given.or_else(|| {
+            known.chosen_alternative(|key| table.is_some_and(|it| it.contains_key(key)))
+        });
         let rows = known.rows.iter();
         for row in rows.filter(|row| row.applies_to(alternative)) {
-            if self.push_override(table_path, row.name) {
-                continue;
-            }
-            match table.and_then(|table| table.get(row.name)) {
-                Some(written) => self.visit_key(row, table_path, written),
-                None => self.push_default(row, table_path),
+            let given = self.find_override(table_path, row.name);
+            match (given, table.and_then(|table| table.get(row.name))) {
+                (Some(Override { value, origin, .. }), _) => {
+                    let value = Some(value.clone());
+                    self.push_entry(table_path, row.name, value, origin.clone(), Vec::new());
+                }
+                (None, Some(written)) => self.visit_key(row, table_path, written),
+                (None, None) => {
+                    let default = row.default.to_value(self.sources.config);
+                    self.push_entry(table_path, row.name, default, Origin::Default, Vec::new());
+                }
             }
         }
-    }
-
-    /// A value from outside the file determines the alternative, whatever the file says.
-    fn choose_alternative(
-        &self,
-        known: &KeyTable,
-        table_path: &KeyPath,
-        table: Option<&DeTable<'_>>,
-    ) -> Option<&'static Alternative> {
-        let mut all = known.alternatives.iter();
-        let given = all.find(|it| self.find_override(table_path, it.key).is_some());
-        given.or_else(|| {
-            known.chosen_alternative(|key| table.is_some_and(|it| it.contains_key(key)))
-        })
     }
 
     fn visit_key(&mut self, row: &KeyRow, table_path: &KeyPath, written: &Spanned<DeValue<'_>>) {
@@ -237,12 +233,9 @@ impl EntryWalk<'_> {
         let origin = Origin::File {
             line: line_number(text, written.span().start),
         };
-        let entry = Entry {
-            variables: self.list_variables(row, &value),
-            value: Some(mask::mask_value(value, row.secrecy)),
-            ..Entry::from(origin)
-        };
-        self.push_entry(table_path, key, entry);
+        let variables = self.list_variables(row, &value);
+        let value = Some(mask::mask_value(value, row.secrecy));
+        self.push_entry(table_path, key, value, origin, variables);
     }
 
     fn list_variables(&self, row: &KeyRow, value: &Value) -> Vec<Variable> {
@@ -259,42 +252,26 @@ impl EntryWalk<'_> {
             .collect()
     }
 
-    fn push_default(&mut self, row: &KeyRow, table_path: &KeyPath) {
-        let value = match row.default {
-            Fallback::Value(value) => Some(value()),
-            Fallback::FromConfig(value, _) => Some(value(self.sources.config)),
-            Fallback::Unset(_) => None,
-        };
-        let entry = Entry {
-            value,
-            ..Entry::from(Origin::Default)
-        };
-        self.push_entry(table_path, row.name, entry);
-    }
-
-    fn push_override(&mut self, table_path: &KeyPath, key: &str) -> bool {
-        let Some(Override { value, origin, .. }) = self.find_override(table_path, key) else {
-            return false;
-        };
-        let entry = Entry {
-            value: Some(value.clone()),
-            ..Entry::from(origin.clone())
-        };
-        self.push_entry(table_path, key, entry);
-        true
-    }
-
-    fn find_override(&self, table_path: &KeyPath, key: &str) -> Option<&Override> {
+    fn find_override(&self, table_path: &KeyPath, key: &str) -> Option<&'a Override> {
         let mut given = self.sources.overrides.iter();
         given.find(|it| table_path.table == [it.key.0] && it.key.1 == key)
     }
 
-    fn push_entry(&mut self, table_path: &KeyPath, key: &str, entry: Entry) {
+    fn push_entry(
+        &mut self,
+        table_path: &KeyPath,
+        key: &str,
+        value: Option<Value>,
+        origin: Origin,
+        variables: Vec<Variable>,
+    ) {
         let KeyPath { table, inside: key } = table_path.inner_key(key);
         self.entries.push(Entry {
             table,
             key,
-            ..entry
+            value,
+            origin,
+            variables,
         });
     }
 }
@@ -302,35 +279,16 @@ impl EntryWalk<'_> {
 impl KeyPath {
     /// Returns the path of a table whose name the user chose.
     fn table_named(&self, name: &str) -> Self {
-        let table = self.table.iter().cloned().chain([name.to_owned()]);
         Self {
-            table: table.collect(),
+            table: [&self.table[..], &[name.to_owned()]].concat(),
             inside: Vec::new(),
         }
     }
 
     fn inner_key(&self, key: &str) -> Self {
-        let inside = self
-            .inside
-            .iter()
-            .cloned()
-            .chain([key.to_owned()])
-            .collect();
         Self {
             table: self.table.clone(),
-            inside,
-        }
-    }
-}
-
-impl From<Origin> for Entry {
-    fn from(origin: Origin) -> Self {
-        Self {
-            table: Vec::new(),
-            key: Vec::new(),
-            value: None,
-            origin,
-            variables: Vec::new(),
+            inside: [&self.inside[..], &[key.to_owned()]].concat(),
         }
     }
 }

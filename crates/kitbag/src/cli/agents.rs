@@ -1,9 +1,9 @@
 //! `kitbag agents`: data about coding agents, as a server, as files, and its age.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::{fs, io};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -11,7 +11,7 @@ use jiff::civil::Date;
 use kitbag_agents::lint::{self, Age, FAIL_AFTER, SourceAge, WARN_AFTER};
 use kitbag_agents::{Library, export, serve};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::output::{format_table, pluralize};
 use super::{Invocation, to_exit_code};
@@ -133,23 +133,19 @@ fn write_site(library: &Library, to: &Path, invocation: &Invocation) -> anyhow::
     let pages = export::pages(library);
     for (path, page) in &pages {
         let path = to.join(path);
-        write_page(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+        folder
+            .and_then(|()| fs::write(&path, format!("{page:#}\n")))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let index = to.join("api/v1/index.json");
-    invocation
-        .output
-        .show(&json!({ "files": pages.len(), "index": index }), |_| {
-            format!(
-                "Wrote {}; start at {}",
-                pluralize(pages.len(), "file"),
-                index.display()
-            )
-        })
-}
-
-fn write_page(path: &Path, page: &Value) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::write(path, format!("{page:#}\n"))
+    invocation.show(&json!({ "files": pages.len(), "index": index }), |_| {
+        format!(
+            "Wrote {}; start at {}",
+            pluralize(pages.len(), "file"),
+            index.display()
+        )
+    })
 }
 
 fn report_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -164,7 +160,7 @@ fn report_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow
             })
             .collect(),
     };
-    invocation.output.show(&report, format_ages)?;
+    invocation.show(&report, format_ages)?;
     let mut sources = report.sources.iter();
     Ok(to_exit_code(
         sources.all(|source| source.age != Age::TooOld),

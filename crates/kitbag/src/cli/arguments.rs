@@ -31,11 +31,22 @@ pub fn overlay_words(
     let mut arguments = base;
     let mut seen = Vec::new();
     for word in words {
-        let (key, value) = parse_word(word)?;
+        let Word {
+            key,
+            requires_json,
+            text,
+        } = split_word(word)?;
+        let value = if requires_json {
+            parse_json(key, text)?
+        } else {
+            infer_value(text)
+        };
         if seen.contains(&key) {
-            return Err(ArgumentError::Twice { key });
+            return Err(ArgumentError::Twice {
+                key: key.to_owned(),
+            });
         }
-        set_path(&mut arguments, &key, value)?;
+        set_path(&mut arguments, key, value)?;
         seen.push(key);
     }
     Ok(arguments)
@@ -102,20 +113,6 @@ pub fn parse_object(text: &str) -> Result<Map<String, Value>, ArgumentError> {
     serde_json::from_str(text).map_err(|error| ArgumentError::NotArguments {
         reason: error.to_string(),
     })
-}
-
-fn parse_word(word: &str) -> Result<(String, Value), ArgumentError> {
-    let Word {
-        key,
-        requires_json,
-        text,
-    } = split_word(word)?;
-    let value = if requires_json {
-        parse_json(key, text)?
-    } else {
-        infer_value(text)
-    };
-    Ok((key.to_owned(), value))
 }
 
 struct Word<'a> {

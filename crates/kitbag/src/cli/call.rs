@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::{overlay_words, parse_object, read_object};
 use super::completions::{tool_arguments, tools};
-use super::content::format_block;
+use super::content::{format_block, get_items};
 use super::gateway::{CommandGateway, JoinChoice};
 use super::output::{Output, strip_controls};
 use super::{Invocation, to_exit_code};
@@ -51,7 +51,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let called = call_tool(&mut gateway, &arguments.name, given, &config, output).await;
     gateway.close().await;
     let result = called?;
-    invocation.output.show(&result, format_result)?;
+    invocation.show(&result, format_result)?;
     let failed = result.get("isError").and_then(Value::as_bool);
     Ok(to_exit_code(failed != Some(true)))
 }
@@ -101,12 +101,8 @@ fn describe_progress(step: &CallProgress) -> String {
 /// Returns the text of the result. A block that is not text is described. Structured content is
 /// printed only if there are no blocks.
 pub(super) fn format_result(result: &Value) -> String {
-    let blocks = result
-        .get("content")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let shown: Vec<_> = blocks.iter().map(format_block).collect();
+    let blocks = get_items(result, "content").iter();
+    let shown: Vec<_> = blocks.map(format_block).collect();
     strip_controls(&match (shown.is_empty(), result.get("structuredContent")) {
         (true, Some(structured)) => format!("{structured:#}"),
         (true, None) => format!("{result:#}"),

@@ -13,7 +13,7 @@ use kitbag_domain::{MissingVariable, ServerName, Template};
 use serde_json::{Value, json};
 
 use super::Invocation;
-use super::failure::Advise as _;
+use super::failure::{Advise as _, suggest_name};
 use super::output::{pluralize, strip_controls};
 use super::overrides::{ServeOverrides, data_dir_origin, list_overrides};
 use crate::cli::open_store::open_store;
@@ -178,10 +178,8 @@ fn suggest_section(section: &str, all: &[Entry]) -> String {
         .iter()
         .flat_map(|entry| [entry.table[0].clone(), entry.table.join(".")])
         .collect();
-    match kitbag_domain::nearest_name(section, known.iter().map(String::as_str)) {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => "list all sections with `kitbag config show --all`".to_owned(),
-    }
+    let otherwise = "list all sections with `kitbag config show --all`";
+    suggest_name(section, known.iter().map(String::as_str), otherwise)
 }
 
 fn format_heading(config: &Config, data: &Origin) -> String {
@@ -228,12 +226,10 @@ fn show_path(invocation: &Invocation) -> anyhow::Result<()> {
     let exists = path.is_file();
     let result =
         json!({ "path": path, "exists": exists, "project": invocation.source.project_file() });
-    invocation
-        .output
-        .show(&result, |_| path.display().to_string())?;
+    invocation.show(&result, |_| path.display().to_string())?;
     if !exists {
         let missing = format!("{} does not exist yet; defaults apply.", path.display());
-        invocation.output.note(&missing);
+        invocation.note(&missing);
     }
     Ok(())
 }
@@ -263,7 +259,7 @@ async fn check_config(invocation: &Invocation) -> anyhow::Result<()> {
         "providers": config.providers.len(),
         "unset": unset,
     });
-    invocation.output.show(&result, |_| {
+    invocation.show(&result, |_| {
         let file = config
             .origin
             .as_ref()

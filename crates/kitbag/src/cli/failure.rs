@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
 use kitbag_config::{ConfigError, UnprotectedBind};
-use kitbag_domain::Remedy as _;
+use kitbag_domain::Remedy;
 use kitbag_registry::{ChoiceError, RegistryError};
 use kitbag_upstream::{CallError, StartError};
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,26 @@ pub fn with_advice(error: impl Into<anyhow::Error>, advice: String) -> anyhow::E
         error: error.into(),
         advice,
     })
+}
+
+/// Attaches the error's own remedy, if it has one.
+pub(super) fn with_own_remedy(error: impl Remedy + Into<anyhow::Error>) -> anyhow::Error {
+    match error.remedy() {
+        Some(remedy) => with_advice(error, remedy),
+        None => error.into(),
+    }
+}
+
+/// Suggests the nearest name, or else `otherwise`.
+pub(super) fn suggest_name<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    otherwise: &str,
+) -> String {
+    match kitbag_domain::nearest_name(name, known) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => otherwise.to_owned(),
+    }
 }
 
 /// Prints the error to stderr and returns the exit code.
@@ -200,35 +220,29 @@ fn failure_remedy(failure: &Failure) -> Option<String> {
 }
 
 fn find_constant_remedy(cause: &(dyn Error + 'static)) -> Option<&'static str> {
+    use kitbag_store::Error::{File, Silent, Unavailable};
+    let store_error = cause.downcast_ref();
+    let address_in_use = cause
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::AddrInUse);
     let remedies = [
         (cause.is::<UnprotectedBind>(), UnprotectedBind::REMEDY),
         (cause.is::<NoKeys>(), NoKeys::REMEDY),
         (cause.is::<NotIndexed>(), NotIndexed::REMEDY),
         (cause.is::<UnansweredRequest>(), UnansweredRequest::REMEDY),
         (cause.is::<GatewayEnded>(), GatewayEnded::REMEDY),
-        (is_address_in_use(cause), ADDRESS_IN_USE),
-        (is_store_file_error(cause), STORE_FILE_UNUSABLE),
-        (is_database_unreachable(cause), DATABASE_UNREACHABLE),
+        (address_in_use, ADDRESS_IN_USE),
+        (
+            matches!(store_error, Some(File { .. })),
+            STORE_FILE_UNUSABLE,
+        ),
+        (
+            matches!(store_error, Some(Unavailable { .. } | Silent { .. })),
+            DATABASE_UNREACHABLE,
+        ),
     ];
     let mut fitting = remedies.into_iter().filter(|(fits, _)| *fits);
     fitting.next().map(|(_, remedy)| remedy)
-}
-
-fn is_address_in_use(cause: &(dyn Error + 'static)) -> bool {
-    cause
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::AddrInUse)
-}
-
-fn is_store_file_error(cause: &(dyn Error + 'static)) -> bool {
-    matches!(cause.downcast_ref(), Some(kitbag_store::Error::File { .. }))
-}
-
-fn is_database_unreachable(cause: &(dyn Error + 'static)) -> bool {
-    matches!(
-        cause.downcast_ref(),
-        Some(kitbag_store::Error::Unavailable { .. } | kitbag_store::Error::Silent { .. })
-    )
 }
 
 const DATABASE_UNREACHABLE: &str = "check that the database server is running and that the store address is right; `kitbag doctor` shows details";

@@ -101,15 +101,13 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 async fn list(store: &Store, wanted: ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let found = store.list_feedback(&wanted.into_query()).await?;
     if found.is_empty() && !invocation.output.json {
-        invocation.output.note("No matching reports.");
+        invocation.note("No matching reports.");
         return Ok(());
     }
     let cells: Vec<_> = found.iter().map(cells).collect();
     let lines: Vec<FeedbackLine> = found.into_iter().map(FeedbackLine::from_stored).collect();
     let headings = ["ID", "WHEN", "STATUS", "KIND", "TENANT", "TOOL", "SUMMARY"];
-    invocation
-        .output
-        .show(&lines, |_| format_table(headings, cells))
+    invocation.show(&lines, |_| format_table(headings, cells))
 }
 
 fn cells(stored: &StoredFeedback) -> [String; 7] {
@@ -136,7 +134,7 @@ async fn show(store: &Store, id: i64, invocation: &Invocation) -> anyhow::Result
             .ok_or_else(|| unknown_report(id))
             .advise(list_remedy)?,
     );
-    invocation.output.show(&line, format_report)
+    invocation.show(&line, format_report)
 }
 
 fn format_report(line: &FeedbackLine) -> String {
@@ -186,9 +184,7 @@ async fn resolve_reports(
     }
     let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let report = json!({ "resolved": ids });
-    invocation
-        .output
-        .show(&report, |_| format!("Resolved {}", named.join(", ")))
+    invocation.show(&report, |_| format!("Resolved {}", named.join(", ")))
 }
 
 fn unknown_report(id: i64) -> anyhow::Error {

@@ -49,11 +49,9 @@ pub(super) async fn run(
         answered = check_health(&url).await;
     }
     answered.advise(|| "start one: kitbag serve".to_owned())?;
-    invocation
-        .output
-        .show(&json!({ "url": url, "up": true }), |_| {
-            format!("{url} answers")
-        })?;
+    invocation.show(&json!({ "url": url, "up": true }), |_| {
+        format!("{url} answers")
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

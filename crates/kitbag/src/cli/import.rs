@@ -13,7 +13,9 @@ use super::Invocation;
 use super::completions::clients;
 use super::confirm::{Confirmation, confirm};
 use super::output::{Output, format_table, pluralize, strip_controls};
-use crate::import::{ImportAction, ImportPlan, ImportRow, client_directories, split_by_project};
+use crate::import::{
+    FlaggedServers, ImportAction, ImportPlan, ImportRow, client_directories, split_by_project,
+};
 
 /// Import servers from your MCP clients.
 ///
@@ -64,7 +66,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     );
     let (here, elsewhere) = split_by_project(find(&directories, arguments.from), &directories);
     let clients: Vec<Client> = here.iter().map(|found| found.client).collect();
-    let mut plan = ImportPlan::build(here, &at).await?;
+    let mut plan = ImportPlan::build(here, &at, FlaggedServers::AsConfigured).await?;
     if arguments.follow {
         plan.follow_clients(arguments.from.into_iter().chain(clients))?;
     }
@@ -72,13 +74,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     if arguments.dry_run {
         plan.reviews_to_confirm()
             .iter()
-            .for_each(|review| invocation.output.note(&format!("{review}\n")));
+            .for_each(|review| invocation.note(&format!("{review}\n")));
     } else {
-        let agreement = Agreement {
-            yes: arguments.yes,
-            command: &format!("{} --yes", arguments.real_command()),
-        };
-        confirm_project_servers(&plan, agreement, invocation.output)?;
+        let command = format!("{} --yes", arguments.real_command());
+        confirm_project_servers(&plan, arguments.yes, &command, invocation.output)?;
         plan.apply(&at).await?;
     }
     let report = ImportReport {
@@ -88,31 +87,28 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         servers: plan.rows,
         problems: plan.problems,
     };
-    report_leftovers(&report, &elsewhere, invocation);
+    warn_about_problems(&report.problems, invocation.output);
+    for project in elsewhere {
+        invocation.note(&format!(
+            "{} has its own servers; to import them, run this there.",
+            project.display()
+        ));
+    }
     if report.servers.is_empty() && !report.done && !invocation.output.json {
-        invocation.output.note(NOTHING);
+        invocation.note(NOTHING);
         return Ok(ExitCode::SUCCESS);
     }
     let again = arguments.dry_run.then(|| arguments.real_command());
-    invocation
-        .output
-        .show(&report, |report| format_import(report, again.as_deref()))?;
+    invocation.show(&report, |report| format_import(report, again.as_deref()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// How the user confirms servers from project files.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Agreement<'a> {
-    /// True if confirmed in advance.
-    pub(super) yes: bool,
-    /// The command that confirms in advance.
-    pub(super) command: &'a str,
-}
-
-/// Asks for confirmation of servers from project files. Servers from the user's own files need none.
+/// Asks for confirmation of servers from project files, unless `yes`; `command` confirms in advance.
+/// Servers from the user's own files need none.
 pub(super) fn confirm_project_servers(
     plan: &ImportPlan,
-    agreement: Agreement<'_>,
+    yes: bool,
+    command: &str,
     output: Output,
 ) -> anyhow::Result<()> {
     let reviews = plan.reviews_to_confirm();
@@ -121,31 +117,13 @@ pub(super) fn confirm_project_servers(
         1 => "Run this?".to_owned(),
         number => format!("Run these {number}?"),
     };
-    confirm(
-        &reviews,
-        Confirmation {
-            text: &text,
-            yes: agreement.yes,
-            command: agreement.command,
-        },
-        output,
-    )
+    let text = &text;
+    confirm(&reviews, Confirmation { text, yes, command }, output)
 }
 
 const NOTHING: &str = "\
 No MCP servers found in any client on this machine. Add one yourself:
   kitbag servers add time -- uvx mcp-server-time";
-
-/// Reports problems, and projects whose servers were not imported.
-fn report_leftovers(report: &ImportReport, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
-    warn_about_problems(&report.problems, invocation.output);
-    for project in elsewhere {
-        let project = project.display();
-        invocation.output.note(&format!(
-            "{project} has its own servers; to import them, run this there."
-        ));
-    }
-}
 
 /// Prints problems as warnings; JSON output contains them anyway.
 pub(super) fn warn_about_problems(problems: &[FileProblem], output: Output) {

@@ -85,7 +85,7 @@ async fn verify_index(app: &App, invocation: &Invocation) -> anyhow::Result<Exit
         .await;
     drop(progress);
     let verdict = verdict?;
-    invocation.output.show(&verdict, format_verdict)?;
+    invocation.show(&verdict, format_verdict)?;
     Ok(to_exit_code(verdict.flaws.is_empty()))
 }
 
@@ -115,8 +115,6 @@ fn format_verdict(verdict: &IndexVerdict) -> String {
 
 async fn show_entry(app: &App, name: &str, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let entry = app.index_entry(name).await?;
-    invocation
-        .output
-        .show(&entry, |entry| strip_controls(&format!("{entry:#}")))?;
+    invocation.show(&entry, |entry| strip_controls(&format!("{entry:#}")))?;
     Ok(ExitCode::SUCCESS)
 }

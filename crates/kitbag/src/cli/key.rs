@@ -186,14 +186,12 @@ async fn create_key(store: &Store, spec: &KeySpec, invocation: &Invocation) -> a
     let event = trail::key_event("kitbag key create", Action::KeyCreated, &key.id, of);
     trail::record_event(store, event).await?;
     let holder = describe_holder(spec);
-    invocation.output.note(&format!(
+    invocation.note(&format!(
         "Key {} {holder}. Save it now: it is not stored and cannot be shown again.",
         key.id
     ));
     let token = key.token.reveal();
-    invocation
-        .output
-        .show(&new_key_to_json(&key, spec), |_| token.to_owned())
+    invocation.show(&new_key_to_json(&key, spec), |_| token.to_owned())
 }
 
 /// Formats a new key with its secret.
@@ -227,9 +225,7 @@ fn warn_of_unknown_tenant(config: &Config, spec: &KeySpec, invocation: &Invocati
 async fn list_keys(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
     let rows: Vec<KeyRow> = store.list_keys().await?.into_iter().map(to_row).collect();
     if rows.is_empty() && !invocation.output.json {
-        invocation
-            .output
-            .note("No keys yet. Create one: kitbag key create --tenant acme");
+        invocation.note("No keys yet. Create one: kitbag key create --tenant acme");
         return Ok(());
     }
     let headings = [
@@ -241,9 +237,7 @@ async fn list_keys(store: &Store, invocation: &Invocation) -> anyhow::Result<()>
         "LAST USED",
         "STATE",
     ];
-    invocation
-        .output
-        .show(&rows, |rows| format_table(headings, rows.iter().map(cells)))
+    invocation.show(&rows, |rows| format_table(headings, rows.iter().map(cells)))
 }
 
 async fn rotate_key(
@@ -259,29 +253,22 @@ async fn rotate_key(
     };
     let of = tenant_of_role(rotated.spec.role, &rotated.spec.tenant);
     let event = trail::key_event("kitbag key rotate", Action::KeyRotated, &rotated.key.id, of);
-    let former = ShortText::truncate(&format!("replaces {id}"));
-    trail::record_event(
-        store,
-        Event {
-            detail: Some(former),
-            ..event
-        },
-    )
-    .await?;
+    let detail = Some(ShortText::truncate(&format!("replaces {id}")));
+    trail::record_event(store, Event { detail, ..event }).await?;
     let (new, holder) = (&rotated.key.id, describe_holder(&rotated.spec));
     let ends = if grace.is_zero() {
         "no longer works".to_owned()
     } else {
         format!("works until {}", format_date(rotated.former_ends_at))
     };
-    invocation.output.note(&format!(
+    invocation.note(&format!(
         "Key {new} {holder}, replacing {id}, which {ends}. Save it now: it is not stored and cannot be \
          shown again."
     ));
     let mut result = new_key_to_json(&rotated.key, &rotated.spec);
     result["former"] = json!({ "id": id, "expires_at": format_date(rotated.former_ends_at) });
     let token = rotated.key.token.reveal();
-    invocation.output.show(&result, |_| token.to_owned())
+    invocation.show(&result, |_| token.to_owned())
 }
 
 async fn revoke_key(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Result<()> {
@@ -297,11 +284,9 @@ async fn revoke_key(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow
     let of = revoked.and_then(|key| tenant_of_role(key.role, &key.tenant));
     let event = trail::key_event("kitbag key revoke", Action::KeyRevoked, &id, of);
     trail::record_event(store, event).await?;
-    invocation
-        .output
-        .show(&json!({ "id": id, "revoked": true }), |_| {
-            format!("Revoked key {id}")
-        })
+    invocation.show(&json!({ "id": id, "revoked": true }), |_| {
+        format!("Revoked key {id}")
+    })
 }
 
 fn describe_holder(spec: &KeySpec) -> String {

@@ -44,11 +44,9 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
         fs::write(&path, &page.text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
-    invocation
-        .output
-        .show(&json!({ "dir": dir, "pages": names }), |_| {
-            format!("{} in {}", pluralize(pages.len(), "page"), dir.display())
-        })?;
+    invocation.show(&json!({ "dir": dir, "pages": names }), |_| {
+        format!("{} in {}", pluralize(pages.len(), "page"), dir.display())
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

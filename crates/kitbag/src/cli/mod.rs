@@ -77,6 +77,7 @@ use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use kitbag_config::Edit;
 use kitbag_config::{Config, ConfigSource, Environment, Overrides};
 use kitbag_gateway::state::file_limit;
+use serde::Serialize;
 use tracing::level_filters::LevelFilter;
 
 use crate::reload::ConfigFollower;
@@ -227,6 +228,20 @@ impl Invocation {
             self.output.warn(&format!("{what}\n  try: {remedy}"));
         }
         Ok(config)
+    }
+
+    /// Prints a result.
+    pub(crate) fn show<T: Serialize>(
+        &self,
+        result: &T,
+        to_text: impl FnOnce(&T) -> String,
+    ) -> anyhow::Result<()> {
+        self.output.show(result, to_text)
+    }
+
+    /// Prints a note to stderr, unless the output is JSON.
+    pub(crate) fn note(&self, text: &str) {
+        self.output.note(text);
     }
 
     /// Rejects a store set by a flag or variable: the command line is stored for later use, and a store

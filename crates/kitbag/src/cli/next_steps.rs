@@ -37,7 +37,7 @@ pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     } else {
         clients.with_servers(&config)
     };
-    invocation.output.show(&next, |next| {
+    invocation.show(&next, |next| {
         format!(
             "{ABOUT}\n\n{}\n\nEverything else: kitbag --help",
             next.to_text()

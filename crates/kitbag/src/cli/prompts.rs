@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::Invocation;
 use super::arguments::{parse_texts, read_object};
 use super::completions;
-use super::content::{format_block, get_str};
+use super::content::{format_block, get_items, get_str};
 use super::gateway::{CommandGateway, JoinChoice};
 use super::listing::{ListArguments, OfferedRow, list};
 use super::output::{Output, format_table, strip_controls, to_one_line};
@@ -115,7 +115,7 @@ async fn get_prompt(wanted: GetArguments, invocation: &Invocation) -> anyhow::Re
         CommandGateway::join_or_open(wanted.join, &invocation.config()?, invocation).await?;
     let fetched = fetch_prompt(&mut gateway, &wanted.name, given, invocation.output).await;
     gateway.close().await;
-    invocation.output.show(&fetched?, format_prompt)
+    invocation.show(&fetched?, format_prompt)
 }
 
 /// Servers that were never listed are listed only if no other server has the prompt.
@@ -142,12 +142,7 @@ async fn fetch_prompt(
 /// Prints each message under its role. The text is indented so that no line of it looks like
 /// another message.
 fn format_prompt(result: &Value) -> String {
-    let messages = result
-        .get("messages")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let texts = messages.iter().map(|message| {
+    let texts = get_items(result, "messages").iter().map(|message| {
         let role = to_one_line(get_str(message, "role").unwrap_or("unknown"));
         format!("{role}:\n{}", indent(&format_content(message)))
     });

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::Invocation;
 use super::completions;
-use super::content::get_str;
+use super::content::{get_items, get_str};
 use super::failure::Advise as _;
 use super::gateway::{CommandGateway, JoinChoice};
 use super::listing::{ListArguments, OfferedRow, list};
@@ -121,7 +121,7 @@ async fn read_resource(wanted: &ReadArguments, invocation: &Invocation) -> anyho
     let result = fetched?;
     match &wanted.output {
         Some(path) => save_to_file(&result, path, wanted, invocation.output),
-        None if invocation.output.json => invocation.output.show(&result, |_| String::new()),
+        None if invocation.output.json => invocation.show(&result, |_| String::new()),
         None => write_to_stdout(&result, wanted),
     }
 }
@@ -233,13 +233,8 @@ impl ResourcePart {
 }
 
 fn parse_parts(result: &Value) -> anyhow::Result<Vec<ResourcePart>> {
-    let contents = result.get("contents").and_then(Value::as_array);
-    contents
-        .map(Vec::as_slice)
-        .unwrap_or_default()
-        .iter()
-        .map(parse_part)
-        .collect()
+    let contents = get_items(result, "contents").iter();
+    contents.map(parse_part).collect()
 }
 
 fn parse_part(content: &Value) -> anyhow::Result<ResourcePart> {

@@ -36,27 +36,18 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let config = invocation.config()?;
     let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
     let given = Map::from_iter([("code".to_owned(), Value::String(code))]);
-    let ran = run_program(&mut gateway, given, invocation).await;
+    let running = async {
+        gateway.fetch_listings(None, invocation.output).await?;
+        let name = "run_code".to_owned();
+        let arguments = given;
+        let running = gateway.ask(CallAlwaysOnTool { name, arguments });
+        let output = invocation.output;
+        output.with_progress("Running the program", running).await
+    };
+    let ran = running.await;
     gateway.close().await;
     let result = ran?;
-    invocation.output.show(&result, format_result)?;
+    invocation.show(&result, format_result)?;
     let failed = result.get("isError").and_then(Value::as_bool);
     Ok(to_exit_code(failed != Some(true)))
-}
-
-async fn run_program(
-    gateway: &mut CommandGateway,
-    given: Map<String, Value>,
-    invocation: &Invocation,
-) -> anyhow::Result<Value> {
-    gateway.fetch_listings(None, invocation.output).await?;
-    let name = "run_code".to_owned();
-    let running = gateway.ask(CallAlwaysOnTool {
-        name,
-        arguments: given,
-    });
-    invocation
-        .output
-        .with_progress("Running the program", running)
-        .await
 }

@@ -50,12 +50,7 @@ pub(super) async fn run(
     if arguments.stdio {
         return Box::pin(serve_stdio(&arguments, &invocation)).await;
     }
-    journal::open_in(
-        &invocation
-            .source
-            .environment
-            .data_dir(&invocation.source.overrides)?,
-    );
+    journal::open_in(&invocation.source.data_dir()?);
     let follower = invocation.follow_config()?;
     let config = follower.initial_config().clone();
     config.serve.check_exposure()?;
@@ -81,12 +76,7 @@ async fn serve_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::
             None => {}
         }
     }
-    journal::open_in(
-        &invocation
-            .source
-            .environment
-            .data_dir(&invocation.source.overrides)?,
-    );
+    journal::open_in(&invocation.source.data_dir()?);
     let follower = invocation.follow_config()?;
     let app = App::open(&follower.initial_config().clone()).await?;
     serving::serve_stdio(app, follower, surface, &mut stdin).await?;
@@ -124,7 +114,7 @@ fn print_banner(banner: &Banner, config: &Config, invocation: &Invocation) {
         "tools": banner.tools,
         "client": snippet,
     });
-    let shown = invocation.output.show(&result, |_| {
+    let shown = invocation.show(&result, |_| {
         let next = has_no_servers(config).then(|| first_steps(invocation));
         format_banner(banner, config, &snippet, next.as_deref())
     });

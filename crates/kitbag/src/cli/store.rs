@@ -106,9 +106,7 @@ async fn migrate_store(
     from.close().await;
     to.close().await;
     show_report(&report, &addresses, invocation)?;
-    invocation
-        .output
-        .note("To use it, set `url` or `path` under [store], or pass --store.");
+    invocation.note("To use it, set `url` or `path` under [store], or pass --store.");
     Ok(())
 }
 
@@ -123,10 +121,8 @@ async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyho
     let key = key_store(config.secret_key, &store).location();
     store.close().await;
     let result = json!({ "file": file, "secret_key": key });
-    invocation
-        .output
-        .show(&result, |_| format!("Backup written to {}", file.display()))?;
-    invocation.output.note(&format!(
+    invocation.show(&result, |_| format!("Backup written to {}", file.display()))?;
+    invocation.note(&format!(
         "The key to its secrets and logins is not in the backup: {key}. Back it up separately."
     ));
     Ok(())
@@ -226,9 +222,7 @@ fn show_report(
         .map(|(table, rows)| ((*table).to_owned(), json!(rows)))
         .collect();
     let result = json!({ "from": from, "to": to, "resumed": report.resumed, "rows": rows });
-    invocation
-        .output
-        .show(&result, |_| format_report(report, from, to))
+    invocation.show(&result, |_| format_report(report, from, to))
 }
 
 fn format_report(report: &CopyReport, from: &str, to: &str) -> String {

@@ -90,7 +90,10 @@ async fn trust_project(
     arguments: &TrustingArguments,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let path = existing_file(arguments.path.as_deref(), invocation)?;
+    let named = named_file(arguments.path.as_deref(), invocation);
+    let path = fs::canonicalize(&named)
+        .with_context(|| format!("cannot find {}", named.display()))
+        .advise(|| "pass a project folder that contains a kitbag.toml".to_owned())?;
     let file = ProjectFile::load(&path, &invocation.source).context("cannot trust this file")?;
     let trust = Trust {
         path: path.clone(),
@@ -111,26 +114,23 @@ async fn trust_project(
         command: &command,
     };
     confirm(&review_servers(&file, &path), question, invocation.output)?;
-    let servers = file.servers.iter();
-    let active = servers.filter(|spec| is_satisfied(spec, &trust)).count();
+    let is_active = |spec: &&ServerSpec| spec.variables().iter().all(|name| trust.grants(name));
+    let active = file.servers.iter().filter(is_active).count();
     trust_file(invocation)?.add(trust)?;
     record_change(Action::ProjectTrusted, &path, invocation).await?;
     let report = json!({ "path": path, "servers": active, "not_granted": refused });
-    invocation.output.show(&report, |_| {
+    invocation.show(&report, |_| {
         let servers = pluralize(active, "server");
         format!("Trusted {}: {servers} active in its folder", path.display())
     })?;
     for variable in &refused {
-        invocation
-            .output
-            .warn(&describe_not_granted(variable, &path));
+        let (what, flag) = (describe_variable(variable), grant_flag(variable));
+        invocation.output.warn(&format!(
+            "it needs {what}, which is not granted\n  try: kitbag trust {} {flag}",
+            path.display()
+        ));
     }
     Ok(())
-}
-
-/// True if all variables and secrets that the server needs are granted.
-fn is_satisfied(spec: &ServerSpec, trust: &Trust) -> bool {
-    spec.variables().iter().all(|name| trust.grants(name))
 }
 
 /// Reviews every server in the file.
@@ -162,12 +162,12 @@ fn list_trusted(invocation: &Invocation) -> anyhow::Result<()> {
         })
         .collect();
     if all.is_empty() {
-        invocation.output.note("No trusted projects.");
+        invocation.note("No trusted projects.");
     }
     if all.is_empty() && !invocation.output.json {
         return Ok(());
     }
-    invocation.output.show(&rows, |_| {
+    invocation.show(&rows, |_| {
         format_table(["FILE", "STATE", "GRANTED", "SINCE"], all.iter().map(cells))
     })
 }
@@ -181,7 +181,7 @@ async fn withdraw_trust(path: Option<&Path>, invocation: &Invocation) -> anyhow:
             .advise(|| "list trusted projects: kitbag trust list".to_owned());
     }
     record_change(Action::ProjectWithdrawn, &path, invocation).await?;
-    invocation.output.show(&json!({ "path": path }), |_| {
+    invocation.show(&json!({ "path": path }), |_| {
         format!("{} is no longer trusted", path.display())
     })
 }
@@ -195,19 +195,7 @@ async fn record_change(action: Action, path: &Path, invocation: &Invocation) -> 
 }
 
 fn trust_file(invocation: &Invocation) -> anyhow::Result<TrustFile> {
-    Ok(TrustFile::in_data_dir(
-        &invocation
-            .source
-            .environment
-            .data_dir(&invocation.source.overrides)?,
-    ))
-}
-
-fn existing_file(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<PathBuf> {
-    let named = named_file(path, invocation);
-    fs::canonicalize(&named)
-        .with_context(|| format!("cannot find {}", named.display()))
-        .advise(|| "pass a project folder that contains a kitbag.toml".to_owned())
+    Ok(TrustFile::in_data_dir(&invocation.source.data_dir()?))
 }
 
 /// Maps a folder to its kitbag.toml.
@@ -244,10 +232,4 @@ fn cells(trust: &Trust) -> [String; 4] {
         granted,
         trust.since.strftime("%F").to_string(),
     ]
-}
-
-fn describe_not_granted(variable: &str, path: &Path) -> String {
-    let (what, flag) = (describe_variable(variable), grant_flag(variable));
-    let path = path.display();
-    format!("it needs {what}, which is not granted\n  try: kitbag trust {path} {flag}")
 }

@@ -71,13 +71,10 @@ fn is_duplicate(
         return false;
     };
     pairs.iter().all(|(our, their)| {
-        fill_secrets(our, secrets) == reveal_typed(their)
-            || (same_name && is_same_but_for_secrets(our, their))
+        let blank = |text| replace_secrets(text, |_| Some(BLANK.to_owned()));
+        replace_secrets(our, |name| secrets.get(name).cloned()) == reveal_typed(their)
+            || (same_name && blank(our) == blank(&their.template(|_| BLANK.to_owned())))
     })
-}
-
-fn is_same_but_for_secrets(our: &str, their: &SensitiveText) -> bool {
-    blank_secrets(our) == blank_secrets(&their.template(|_| BLANK.to_owned()))
 }
 
 /// Pairs each configured value with the client's value at the same position; `None` if the two
@@ -143,20 +140,6 @@ fn pair_named_values<'a>(
         .collect()
 }
 
-/// Replaces all secrets with the same placeholder and removes trailing slashes, which servers
-/// ignore.
-fn blank_secrets(text: &str) -> String {
-    replace_secrets(text, |_| Some(BLANK.to_owned()))
-        .trim_end_matches('/')
-        .to_owned()
-}
-
-fn fill_secrets(text: &str, secrets: &BTreeMap<String, String>) -> String {
-    replace_secrets(text, |name| secrets.get(name).cloned())
-        .trim_end_matches('/')
-        .to_owned()
-}
-
 /// Returns the text with its typed secrets. A secret that is only named equals no configured one.
 fn reveal_typed(value: &SensitiveText) -> String {
     let text = value.template(|hidden| match hidden {
@@ -166,7 +149,7 @@ fn reveal_typed(value: &SensitiveText) -> String {
     text.trim_end_matches('/').to_owned()
 }
 
-/// Replaces each `${secret:…}` that has a value.
+/// Replaces each `${secret:…}` that has a value, and removes trailing slashes, which servers ignore.
 fn replace_secrets(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut new = String::new();
     let mut rest = text;
@@ -178,7 +161,7 @@ fn replace_secrets(text: &str, value: impl Fn(&str) -> Option<String>) -> String
         new.push_str(&value(name).unwrap_or_else(|| format!("${{secret:{name}}}")));
         rest = tail;
     }
-    new + rest
+    (new + rest).trim_end_matches('/').to_owned()
 }
 
 const BLANK: &str = "\u{0}";

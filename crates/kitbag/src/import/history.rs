@@ -41,17 +41,15 @@ pub(super) struct SectionSnapshot {
 impl ImportHistory {
     /// If the history cannot be read, it is empty, so every server counts as new.
     pub(super) fn open(data_dir: &Path) -> Self {
-        match fs::read_to_string(history_path(data_dir)) {
-            Ok(text) => serde_json::from_str(&text).unwrap_or_else(|error| {
-                tracing::warn!(%error, "cannot read the import history");
-                Self::default()
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
-            Err(error) => {
-                tracing::warn!(%error, "cannot read the import history");
-                Self::default()
-            }
-        }
+        let text = match fs::read_to_string(history_path(data_dir)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::default(),
+            read => read,
+        };
+        let history = text.and_then(|text| Ok(serde_json::from_str(&text)?));
+        history.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot read the import history");
+            Self::default()
+        })
     }
 
     pub(super) fn save(&self, data_dir: &Path) -> io::Result<()> {
@@ -101,20 +99,11 @@ impl ImportHistory {
                 false => SectionServers::new(),
             };
             for (name, launch) in &snapshot.servers {
-                match (ours(&snapshot.section, name), before.get(name)) {
-                    (Some(ours), _) => {
-                        now.insert(
-                            name.clone(),
-                            ImportedServer {
-                                ours,
-                                launch: launch.clone(),
-                            },
-                        );
-                    }
-                    (None, Some(seen)) => {
-                        now.insert(name.clone(), seen.clone());
-                    }
-                    (None, None) => {}
+                let launch = launch.clone();
+                let imported = ours(&snapshot.section, name);
+                let imported = imported.map(|ours| ImportedServer { ours, launch });
+                if let Some(server) = imported.or_else(|| before.get(name).cloned()) {
+                    now.insert(name.clone(), server);
                 }
             }
             sections.insert(snapshot.section.clone(), now);
@@ -129,8 +118,13 @@ impl SectionSnapshot {
 
     /// Returns `None` if the file could not be read.
     pub(super) fn new(found: &ClientConfig) -> Option<Self> {
-        let mut faults = found.problems.iter().map(|problem| &problem.fault);
-        if faults.any(is_unread) {
+        let is_unread = found.problems.iter().any(|problem| {
+            matches!(
+                problem.fault,
+                FileFault::Unreadable { .. } | FileFault::Syntax { .. }
+            )
+        });
+        if is_unread {
             return None;
         }
         let servers = found
@@ -145,13 +139,6 @@ impl SectionSnapshot {
             has_kitbag: found.kitbag.is_some(),
         })
     }
-}
-
-fn is_unread(fault: &FileFault) -> bool {
-    matches!(
-        fault,
-        FileFault::Unreadable { .. } | FileFault::Syntax { .. }
-    )
 }
 
 /// Returns the section of the client's file that the origin refers to.

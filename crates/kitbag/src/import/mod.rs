@@ -12,16 +12,15 @@ mod plan;
 pub(crate) mod staged_secrets;
 
 use std::collections::BTreeSet;
-use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use kitbag_clients::{
     Client, ClientConfig, ClientDirectories, ClientFile, OperatingSystem, Scope, open,
 };
-use kitbag_config::{ConfigError, ConfigSource, Environment};
+use kitbag_config::{ConfigError, ConfigSource, Environment, absolute_dir_from_env};
 
-pub(crate) use plan::{ImportAction, ImportPlan, ImportRow};
+pub(crate) use plan::{FlaggedServers, ImportAction, ImportPlan, ImportRow};
 
 /// Returns the folders in which clients keep their files.
 pub(crate) fn client_directories(
@@ -32,14 +31,8 @@ pub(crate) fn client_directories(
         OperatingSystem::current(),
         home,
         environment.cwd.clone(),
-        directory_from_variable,
+        absolute_dir_from_env,
     ))
-}
-
-fn directory_from_variable(name: &str) -> Option<PathBuf> {
-    env::var_os(name)
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
 }
 
 /// Returns the files that apply in the current directory, and the other projects that have servers.
@@ -66,7 +59,7 @@ pub(crate) async fn import_additions(
         .flat_map(|file| open(&file, &directories))
         .collect();
     let (here, _) = split_by_project(found, &directories);
-    let mut plan = ImportPlan::for_additions(here, at)
+    let mut plan = ImportPlan::build(here, at, FlaggedServers::Disabled)
         .await
         .context("cannot import the servers")?;
     plan.apply(at).await?;

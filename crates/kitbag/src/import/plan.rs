@@ -90,19 +90,7 @@ pub(crate) enum ImportAction {
 
 impl ImportPlan {
     /// Builds the plan without writing anything.
-    pub(crate) async fn build(found: Vec<ClientConfig>, at: &ConfigSource) -> anyhow::Result<Self> {
-        Self::new(found, at, FlaggedServers::AsConfigured).await
-    }
-
-    /// Builds the plan for servers that were added since the last import.
-    pub(crate) async fn for_additions(
-        found: Vec<ClientConfig>,
-        at: &ConfigSource,
-    ) -> anyhow::Result<Self> {
-        Self::new(found, at, FlaggedServers::Disabled).await
-    }
-
-    async fn new(
+    pub(crate) async fn build(
         mut found: Vec<ClientConfig>,
         at: &ConfigSource,
         flagged: FlaggedServers,
@@ -207,7 +195,15 @@ impl ImportPlan {
         let rows = &self.rows;
         self.history
             .record(&self.config, &self.snapshots, |section, name| {
-                find_configured_name(rows, section, name)
+                // A refused server has no name in the configuration.
+                let mut accepted = rows
+                    .iter()
+                    .filter(|row| row.action != ImportAction::Refused);
+                let row = accepted.find(|row| {
+                    let mut origins = row.from.iter();
+                    origins.any(|origin| origin.name == name && section_of(origin) == section)
+                })?;
+                Some(row.name.clone())
             });
         // The servers are imported even if the history cannot be saved.
         if let Err(error) = self.history.save(&self.data_dir) {
@@ -358,27 +354,11 @@ impl ImportRow {
         self.action == ImportAction::Add && self.disabled && !self.dangers.is_empty()
     }
 
-    /// True if this section of a client's file has the server under this name.
-    fn is_from_section(&self, section: &str, name: &str) -> bool {
-        let mut origins = self.from.iter();
-        origins.any(|origin| origin.name == name && section_of(origin) == section)
-    }
-
     fn source_file(&self) -> &Path {
         self.from
             .first()
             .map_or(Path::new(""), |origin| &origin.path)
     }
-}
-
-/// Returns the configured name of the server that has this name in a section of a client's file,
-/// unless it was refused.
-fn find_configured_name(rows: &[ImportRow], section: &str, name: &str) -> Option<ServerName> {
-    let mut accepted = rows
-        .iter()
-        .filter(|row| row.action != ImportAction::Refused);
-    let row = accepted.find(|row| row.is_from_section(section, name))?;
-    Some(row.name.clone())
 }
 
 /// Returns the source that the client's file gives for a variable of the configuration.

@@ -75,7 +75,7 @@ impl StagedSecrets {
             .chain(stored)
             .filter(|(_, value)| *value == secret)
             .map(|(name, _)| name)
-            .find(|name| name.starts_with(server.as_str()) || is_named_for(name, what))
+            .find(|name| name.starts_with(server.as_str()) || name.rsplit('.').next() == Some(what))
     }
 
     /// Returns a reference for a secret that the file only names. The name is new: a client's file
@@ -141,38 +141,25 @@ impl StagedSecrets {
 
     /// Returns a name such as `github.TOKEN`, with a number if it is taken.
     fn free_name(&self, server: &ServerName, what: &str) -> SecretName {
-        let what: String = what.chars().map(to_name_char).collect();
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let what = what.replace(|c| !is_allowed(c), "_");
         let mut base = format!("{server}.{what}");
         base.truncate(SecretName::MAX - SUFFIX_CHARS);
         let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
         let mut names = [base.clone()].into_iter().chain(numbered);
         let free = names
-            .find(|name| !self.is_taken(name))
+            .find(|name| {
+                let mut reserved = self.reserved.values();
+                !self.names.contains(name) && reserved.all(|wanted| wanted.as_str() != name)
+            })
             .expect("there are more numbers than secrets");
         free.parse()
             .expect("made of characters that a name may contain")
-    }
-
-    fn is_taken(&self, name: &str) -> bool {
-        self.names.contains(name) || self.reserved.values().any(|wanted| wanted.as_str() == name)
-    }
-}
-
-/// Replaces a character that a name may not contain.
-fn to_name_char(letter: char) -> char {
-    if letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_') {
-        letter
-    } else {
-        '_'
     }
 }
 
 /// The length reserved for a number after the name.
 const SUFFIX_CHARS: usize = 8;
-
-fn is_named_for(name: &str, what: &str) -> bool {
-    name.rsplit('.').next() == Some(what)
-}
 
 impl std::fmt::Debug for StagedSecrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -20,7 +20,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     pub(crate) fn new(at: &ConfigSource, project: Option<&Path>) -> Result<Self, ConfigError> {
-        let data_dir = at.environment.data_dir(&at.overrides)?;
+        let data_dir = at.data_dir()?;
         Ok(Self {
             data_dir: canonicalize(&data_dir),
             config: canonicalize(&at.editable_file()?),

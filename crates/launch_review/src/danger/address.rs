@@ -1,7 +1,5 @@
 //! Addresses that mislead, or whose traffic others on the network can read and change.
 
-use std::net::IpAddr;
-
 use url::{Host, Url};
 
 use super::Danger;
@@ -37,17 +35,14 @@ pub(super) fn unencrypted_address(word: &str) -> Option<Danger> {
     const REASON: &str = "http: others on the network can read and change the traffic";
     let at = word.to_ascii_lowercase().find("http://")?;
     let address = &word[at..];
-    (!leads_to_this_machine(address)).then(|| Danger::new(address, REASON))
-}
-
-fn leads_to_this_machine(address: &str) -> bool {
-    Url::parse(address).is_ok_and(|url| url.host().is_some_and(|host| is_this_machine(&host)))
-}
-
-fn is_this_machine(host: &Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
-        Host::Ipv4(ip) => IpAddr::V4(*ip).is_loopback(),
-        Host::Ipv6(ip) => IpAddr::V6(*ip).is_loopback(),
-    }
+    let url = Url::parse(address).ok();
+    let is_local = url
+        .as_ref()
+        .and_then(Url::host)
+        .is_some_and(|host| match host {
+            Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+            Host::Ipv4(ip) => ip.is_loopback(),
+            Host::Ipv6(ip) => ip.is_loopback(),
+        });
+    (!is_local).then(|| Danger::new(address, REASON))
 }

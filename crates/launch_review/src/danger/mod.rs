@@ -81,8 +81,15 @@ fn all_dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
                 .chain(args)
                 .map(|word| fill_defaults(word))
                 .collect();
-            let mut found = Vec::from_iter(variable_program_danger(command));
-            found.extend(command_line_dangers(&words, project));
+            let mut found = Vec::new();
+            if !variables(command).is_empty() {
+                let reason = "which program this is depends on a variable";
+                found.push(Danger::new(command, reason));
+            }
+            found.extend(program::dangers(&words));
+            found.extend(project.and_then(|_| program::project_program_danger(&words)));
+            found.extend(container::dangers(&words));
+            found.extend(package::dangers(&words));
             found.extend(env.iter().filter_map(|(name, _)| variable::danger(name)));
             found.extend(
                 words
@@ -106,20 +113,6 @@ fn all_dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
             found
         }
     }
-}
-
-fn variable_program_danger(command: &str) -> Option<Danger> {
-    const REASON: &str = "which program this is depends on a variable";
-    (!variables(command).is_empty()).then(|| Danger::new(command, REASON))
-}
-
-/// Returns the dangers of a command line as a whole.
-fn command_line_dangers(words: &[String], project: Option<&Path>) -> Vec<Danger> {
-    let mut found = program::dangers(words);
-    found.extend(project.and_then(|_| program::project_program_danger(words)));
-    found.extend(container::dangers(words));
-    found.extend(package::dangers(words));
-    found
 }
 
 /// Returns the name of a program without its folder, extension and version: `python` for

@@ -22,7 +22,7 @@ fn cells(row: &AuditRow) -> [String; 7] {
         describe_subject(row),
         describe_outcome(row),
         format_latency(row),
-        format_tokens(row),
+        row.cost.tokens.map(|it| it.to_string()).unwrap_or_default(),
         describe_actor(row),
         row.address.clone().unwrap_or_default(),
     ]
@@ -85,11 +85,6 @@ fn describe_subject(row: &AuditRow) -> String {
 fn describe_event(what: &str, subject: &str, detail: Option<&str>) -> String {
     let detail = detail.map(|it| format!(" ({it})")).unwrap_or_default();
     format!("{}: {subject}{detail}", to_words(what))
-}
-
-fn format_tokens(row: &AuditRow) -> String {
-    let tokens = row.cost.tokens.map(|tokens| tokens.to_string());
-    tokens.unwrap_or_default()
 }
 
 fn describe_outcome(row: &AuditRow) -> String {

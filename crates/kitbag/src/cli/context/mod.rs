@@ -12,20 +12,18 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use kitbag_config::Config;
-use kitbag_domain::{Action, Event, Remedy as _, Tenant};
+use kitbag_domain::{Action, Event, Tenant};
 use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::index::context_embedding::embed_function;
 use kitbag_gateway::secrets::vault;
 use kitbag_platform::context::fact::stored_fact_to_json;
-use kitbag_platform::context::import::{
-    ContextImport, ContextImportError, ImportedFacts, import_facts,
-};
+use kitbag_platform::context::import::{ContextImport, ImportedFacts, import_facts};
 use kitbag_platform::context::tier::AuthorityTier;
 use kitbag_store::{FactHolders, Store, StoredFact};
 use serde_json::{Value, json};
 
 use super::Invocation;
-use super::failure::{Advise as _, with_advice};
+use super::failure::{Advise as _, with_own_remedy};
 use super::output::{format_table, pluralize};
 use crate::cli::open_store::open_store;
 use crate::trail;
@@ -143,24 +141,15 @@ async fn import_file(
     let progress = invocation.output.progress("Importing facts");
     let imported = import_facts(store, &embed_function(embedder), &wanted).await;
     drop(progress);
-    let imported = imported.map_err(advise_import)?;
+    let imported = imported.map_err(with_own_remedy)?;
     let subject = given.file.display().to_string();
     let event = trail::change_event("kitbag context import", Action::FactsImported, &subject);
     let tenant = given.holder.clone();
     trail::record_event(store, Event { tenant, ..event }).await?;
     if !config.context.enabled {
-        invocation
-            .output
-            .note("Agents cannot query facts yet: set `enabled = true` under [context].");
+        invocation.note("Agents cannot query facts yet: set `enabled = true` under [context].");
     }
     show_import(imported, invocation)
-}
-
-fn advise_import(error: ContextImportError) -> anyhow::Error {
-    match error.remedy() {
-        Some(advice) => with_advice(error, advice),
-        None => error.into(),
-    }
 }
 
 fn show_import(imported: ImportedFacts, invocation: &Invocation) -> anyhow::Result<()> {
@@ -170,7 +159,7 @@ fn show_import(imported: ImportedFacts, invocation: &Invocation) -> anyhow::Resu
         known,
     } = imported;
     let report = json!({ "added": added, "known": known, "replaced": replaced });
-    invocation.output.show(&report, |_| {
+    invocation.show(&report, |_| {
         let mut text = format!("Imported {}", pluralize(added as usize, "fact"));
         if known > 0 {
             text.push_str(&format!("; {known} already known"));
@@ -192,9 +181,7 @@ async fn list(
     filter.limit = Some(limit);
     let found = store.facts(&filter).await?;
     if found.is_empty() && !invocation.output.json {
-        invocation
-            .output
-            .note("No matching facts. Import some: kitbag context import FILE");
+        invocation.note("No matching facts. Import some: kitbag context import FILE");
         return Ok(());
     }
     let rows: Vec<Value> = found.iter().map(stored_fact_to_json).collect();
@@ -208,9 +195,7 @@ async fn list(
         "SOURCE",
         "QUOTE",
     ];
-    invocation
-        .output
-        .show(&rows, |_| format_table(headings, found.iter().map(cells)))
+    invocation.show(&rows, |_| format_table(headings, found.iter().map(cells)))
 }
 
 fn cells(stored: &StoredFact) -> [String; 8] {
@@ -245,7 +230,7 @@ async fn forget(
     };
     trail::record_event(store, Event { tenant, ..event }).await?;
     let report = json!({ "forgotten": forgotten });
-    invocation.output.show(&report, |_| {
+    invocation.show(&report, |_| {
         format!("Deleted {}", pluralize(forgotten as usize, "fact"))
     })
 }

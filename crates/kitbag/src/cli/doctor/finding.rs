@@ -130,17 +130,13 @@ impl Area {
 }
 
 impl Finding {
-    pub(super) fn with_reason(self, why: impl Into<String>) -> Self {
-        Self {
-            why: Some(why.into()),
-            ..self
-        }
+    pub(super) fn with_reason(mut self, why: impl Into<String>) -> Self {
+        self.why = Some(why.into());
+        self
     }
 
-    pub(super) fn with_advice(self, advice: impl Into<String>) -> Self {
-        Self {
-            advice: Some(advice.into()),
-            ..self
-        }
+    pub(super) fn with_advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
     }
 }

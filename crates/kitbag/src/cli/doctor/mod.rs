@@ -65,7 +65,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         findings.extend(clients::check(None, invocation).await);
     }
     let report = HealthReport::new(findings);
-    invocation.output.show(&report, HealthReport::to_text)?;
+    invocation.show(&report, HealthReport::to_text)?;
     Ok(to_exit_code(report.is_healthy()))
 }
 

@@ -10,8 +10,8 @@ use kitbag_upstream::{CallError, Cause, Diagnosis, ServerKind, ServerSpec};
 
 use super::finding::{Area, Finding};
 use super::store::StoreState;
+use crate::cli::failure::suggest_name;
 use crate::cli::output::{Output, describe_offers, format_duration, pluralize};
-use crate::cli::progress::ProgressDisplay;
 use kitbag_gateway::admin::app::{App, ServerReport};
 use kitbag_gateway::admin::offers::ToolRow;
 use kitbag_gateway::catalog::built_in_servers;
@@ -124,7 +124,8 @@ async fn list_servers(
     while let Some((spec, outcome)) = reports.next().await {
         waiting.remove(&spec.name);
         if !waiting.is_empty() {
-            show_waiting(&progress, &waiting);
+            let names: Vec<&str> = waiting.iter().map(|name| name.as_str()).collect();
+            progress.update(&format!("Waiting for {}", names.join(", ")));
         }
         match outcome {
             Ok(report) => {
@@ -141,11 +142,6 @@ async fn list_servers(
     }
     app.close().await;
     findings
-}
-
-fn show_waiting(progress: &ProgressDisplay, waiting: &BTreeSet<&ServerName>) {
-    let names: Vec<&str> = waiting.iter().map(|name| name.as_str()).collect();
-    progress.update(&format!("Waiting for {}", names.join(", ")));
 }
 
 fn check_report(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
@@ -265,17 +261,14 @@ fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> V
         .keys()
         .filter(|name| is_checkable(name, config, listed) && !app.is_known_tool(name));
     let unknown = unknown.map(|name| unknown_tool_finding(name, &tools));
-    unknown
-        .chain(app.override_problems().into_iter().map(override_finding))
-        .collect()
-}
-
-fn override_finding((tool, problem): (String, String)) -> Finding {
-    Area::Configuration
-        .warning(format!("[tools.\"{tool}\"]"), problem)
-        .with_advice(format!(
-            "see its parameters with `kitbag tools show {tool}`"
-        ))
+    let problems = app.override_problems().into_iter();
+    let problems = problems.map(|(tool, problem)| {
+        let advice = format!("see its parameters with `kitbag tools show {tool}`");
+        Area::Configuration
+            .warning(format!("[tools.\"{tool}\"]"), problem)
+            .with_advice(advice)
+    });
+    unknown.chain(problems).collect()
 }
 
 /// False if the tool's server could not be listed, since it may have the tool.
@@ -287,11 +280,9 @@ fn is_checkable(name: &str, config: &Config, listed: &BTreeSet<ServerName>) -> b
 }
 
 fn unknown_tool_finding(name: &str, tools: &[ToolRow]) -> Finding {
-    let advice =
-        match kitbag_domain::nearest_name(name, tools.iter().map(|tool| tool.name.as_str())) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "remove it, or look up the name with `kitbag tools`".to_owned(),
-        };
+    let known = tools.iter().map(|tool| tool.name.as_str());
+    let otherwise = "remove it, or look up the name with `kitbag tools`";
+    let advice = suggest_name(name, known, otherwise);
     let subject = format!("[tools.\"{name}\"]");
     Area::Configuration
         .warning(subject, "no server has this tool")

@@ -118,13 +118,10 @@ const LAUNCHED_SERVER: &str = "exam";
 impl EvalGateway {
     /// For a single server, models see the server's own tool names where vendors allow them.
     fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
-        let ToolNames {
-            mut exposed,
-            mut suite_names,
-        } = ToolNames::default();
+        let mut names = ToolNames::default();
         let mut tools = Vec::with_capacity(rows.len());
         for row in rows {
-            let own = single && is_callable(&row.tool) && !exposed.contains_key(&row.tool);
+            let own = single && is_callable(&row.tool) && !names.exposed.contains_key(&row.tool);
             let shown = if own {
                 row.tool.clone()
             } else {
@@ -135,8 +132,8 @@ impl EvalGateway {
                 .ok()
                 .flatten()
                 .unwrap_or_default();
-            exposed.insert(shown.clone(), row.name.clone());
-            suite_names.insert(row.name.clone(), shown.clone());
+            names.exposed.insert(shown.clone(), row.name.clone());
+            names.suite_names.insert(row.name.clone(), shown.clone());
             // A long name is shortened at the endpoint; a suite need not know how.
             let whole = format!("{}__{}", row.server, row.tool);
             let aliases = vec![row.name, row.tool, whole];
@@ -145,10 +142,7 @@ impl EvalGateway {
         Self {
             tools: EvalTools::new(tools),
             app,
-            names: ToolNames {
-                exposed,
-                suite_names,
-            },
+            names,
         }
     }
 

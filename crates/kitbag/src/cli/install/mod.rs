@@ -20,8 +20,8 @@ use serde_json::json;
 use super::Invocation;
 use super::completions::clients;
 use super::failure::Advise as _;
-use super::import::{Agreement, confirm_project_servers, warn_about_problems};
-use crate::import::{ImportAction, ImportPlan, ImportRow, client_directories};
+use super::import::{confirm_project_servers, warn_about_problems};
+use crate::import::{FlaggedServers, ImportAction, ImportPlan, ImportRow, client_directories};
 use edits::{InstallEdits, RemovedEntries, WantedHook, remove_entries};
 use entry::{hook_command, http_entry, launch_entry};
 use report::{InstallReport, LeftServers, format_install};
@@ -104,7 +104,11 @@ pub(super) async fn install(
     let hook = wanted.as_ref();
     let hook = hook.map(|it| hook_command(it.hook, &config, invocation));
     let hook = hook.transpose()?;
-    let found = read_target(&client_file, invocation)?;
+    let mut found = open(&client_file, &directories);
+    if client_file.scope == Scope::User {
+        found.retain(|found| found.project.is_none());
+    }
+    found.truncate(1);
     check_vacant(&found, &client_file)?;
     let mut direct: Vec<String> = found.iter().flat_map(enabled_names).collect();
     let (servers, problems, left) = if arguments.move_servers {
@@ -113,9 +117,11 @@ pub(super) async fn install(
     } else {
         (Vec::new(), Vec::new(), Vec::new())
     };
-    let moved: Vec<String> = moved_names(&servers)
-        .filter(|name| direct.contains(name))
-        .collect();
+    let imported = servers
+        .iter()
+        .filter(|row| row.action != ImportAction::Refused)
+        .flat_map(|row| row.from.iter().map(|origin| origin.name.clone()));
+    let moved: Vec<String> = imported.filter(|name| direct.contains(name)).collect();
     direct.retain(|name| !moved.contains(name));
     let edits = InstallEdits {
         client_file: &client_file,
@@ -138,7 +144,7 @@ pub(super) async fn install(
         problems,
     };
     warn_about_problems(&report.problems, invocation.output);
-    invocation.output.show(&report, |report| {
+    invocation.show(&report, |report| {
         format_install(report, arguments.target.project)
     })?;
     Ok(ExitCode::SUCCESS)
@@ -172,7 +178,7 @@ pub(super) fn uninstall(
         "{}.\nRestart {client} to apply the change.",
         report.join(".\n")
     );
-    invocation.output.show(&result, |_| restart)?;
+    invocation.show(&result, |_| restart)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -226,14 +232,11 @@ impl InstallArguments {
         found: Vec<ClientConfig>,
         invocation: &Invocation,
     ) -> anyhow::Result<(Vec<ImportRow>, Vec<FileProblem>)> {
-        let mut plan = ImportPlan::build(found, &invocation.source)
+        let mut plan = ImportPlan::build(found, &invocation.source, FlaggedServers::AsConfigured)
             .await
             .context("cannot import the servers")?;
-        let agreement = Agreement {
-            yes: self.yes,
-            command: &format!("{} --yes", self.move_command()),
-        };
-        confirm_project_servers(&plan, agreement, invocation.output)?;
+        let command = format!("{} --yes", self.move_command());
+        confirm_project_servers(&plan, self.yes, &command, invocation.output)?;
         plan.apply(&invocation.source).await?;
         Ok((plan.rows, plan.problems))
     }
@@ -276,44 +279,16 @@ fn enabled_names(found: &ClientConfig) -> Vec<String> {
 fn find_unmoved(client_file: &ClientFile, directories: &ClientDirectories) -> Vec<LeftServers> {
     let others = find(directories, Some(client_file.client))
         .into_iter()
-        .filter(|found| !is_edited(found, client_file));
+        .filter(|found| {
+            found.path != client_file.path
+                || (client_file.scope != Scope::Project && found.project.is_some())
+        });
     let left = others.map(|found| LeftServers {
         servers: enabled_names(&found),
         project: found.project.filter(|_| found.scope != Scope::Project),
         path: found.path,
     });
     left.filter(|left| !left.servers.is_empty()).collect()
-}
-
-fn is_edited(found: &ClientConfig, client_file: &ClientFile) -> bool {
-    found.path == client_file.path
-        && (client_file.scope == Scope::Project || found.project.is_none())
-}
-
-/// Returns the servers in the file that Kitbag is added to.
-fn read_target(
-    client_file: &ClientFile,
-    invocation: &Invocation,
-) -> anyhow::Result<Vec<ClientConfig>> {
-    let mut found = open(
-        client_file,
-        &client_directories(&invocation.source.environment)?,
-    );
-    if client_file.scope == Scope::User {
-        found.retain(|found| found.project.is_none());
-    }
-    found.truncate(1);
-    Ok(found)
-}
-
-/// Returns the client's names of the servers that Kitbag now has.
-fn moved_names(servers: &[ImportRow]) -> impl Iterator<Item = String> {
-    let with_us = servers
-        .iter()
-        .filter(|row| row.action != ImportAction::Refused);
-    with_us
-        .flat_map(|row| &row.from)
-        .map(|origin| origin.name.clone())
 }
 
 /// Attaches a remedy to a file error.

@@ -54,7 +54,7 @@ pub(super) fn export(
     };
     write_new(path, &text)?;
     let report = json!({ "lessons": lessons.len(), "file": path });
-    invocation.output.show(&report, |_| {
+    invocation.show(&report, |_| {
         let lessons = pluralize(lessons.len(), "lesson");
         format!("Wrote {lessons} to {}", path.display())
     })
@@ -74,7 +74,13 @@ pub(super) async fn import(
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(number, line)| parse_lesson(path, number + 1, line, tenant))
+        .map(|(number, line)| {
+            let (number, path) = (number + 1, path.display());
+            let line: LessonLine = serde_json::from_str(line)
+                .with_context(|| format!("line {number} of {path} is not a lesson"))
+                .advise(|| "nothing was imported; remove the line, or export again".to_owned())?;
+            Ok(line.into_lesson(tenant))
+        })
         .collect::<anyhow::Result<Vec<NewLesson>>>()?;
     store.add_lessons(&lessons).await?;
     let subject = path.display().to_string();
@@ -82,21 +88,9 @@ pub(super) async fn import(
     let tenant = tenant.cloned();
     trail::record_event(store, Event { tenant, ..event }).await?;
     let report = json!({ "lessons": lessons.len() });
-    invocation.output.show(&report, |_| {
+    invocation.show(&report, |_| {
         format!("Imported {}", pluralize(lessons.len(), "lesson"))
     })
-}
-
-fn parse_lesson(
-    path: &Path,
-    number: usize,
-    line: &str,
-    tenant: Option<&Tenant>,
-) -> anyhow::Result<NewLesson> {
-    let line: LessonLine = serde_json::from_str(line)
-        .with_context(|| format!("line {number} of {} is not a lesson", path.display()))
-        .advise(|| "nothing was imported; remove the line, or export again".to_owned())?;
-    Ok(line.into_lesson(tenant))
 }
 
 impl LessonLine {

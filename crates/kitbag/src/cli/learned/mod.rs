@@ -152,15 +152,13 @@ async fn list(store: &Store, of: TenantFilter, invocation: &Invocation) -> anyho
     let lessons = store.lessons(&of.into_filter()).await?;
     let rows = text::group_by_tool(&lessons);
     if rows.is_empty() && !invocation.output.json {
-        invocation
-            .output
-            .note("No lessons yet. They come from searches and calls by clients.");
+        invocation.note("No lessons yet. They come from searches and calls by clients.");
         return Ok(());
     }
     let headings = [
         "TOOL", "TENANT", "LESSONS", "USED", "FAILED", "PASSED", "LAST",
     ];
-    invocation.output.show(&rows, |rows| {
+    invocation.show(&rows, |rows| {
         format_table(headings, rows.iter().map(text::cells))
     })
 }
@@ -182,7 +180,7 @@ async fn show(
     }
     let rows: Vec<_> = lessons.iter().map(text::to_row).collect();
     let headings = ["LESSON", "TENANT", "WHEN", "SIGNAL", "WORDS"];
-    invocation.output.show(&rows, |rows| {
+    invocation.show(&rows, |rows| {
         format_table(headings, rows.iter().map(text::lesson_cells))
     })
 }
@@ -198,7 +196,7 @@ async fn forget(
     let tenant = filter.tenant.clone();
     trail::record_event(store, Event { tenant, ..event }).await?;
     let report = json!({ "forgotten": forgotten });
-    invocation.output.show(&report, |_| {
+    invocation.show(&report, |_| {
         format!("Deleted {}", pluralize(forgotten as usize, "lesson"))
     })
 }

@@ -64,7 +64,7 @@ async fn compute(invocation: &Invocation) -> anyhow::Result<()> {
     let app = App::open(&invocation.config()?).await?;
     let done = app.run_priors().await;
     app.close().await;
-    invocation.output.show(&done?, |summary| {
+    invocation.show(&done?, |summary| {
         format!(
             "Processed {}; priors of {}",
             pluralize(usize::try_from(summary.calls).unwrap_or(usize::MAX), "call"),
@@ -86,7 +86,7 @@ async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()>
                 .advise(|| "process the latest calls: kitbag learned priors run".to_owned());
         }
     }
-    invocation.output.show(&report, format_priors)
+    invocation.show(&report, format_priors)
 }
 
 fn format_priors(report: &PriorsReport) -> String {

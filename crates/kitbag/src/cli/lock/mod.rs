@@ -18,7 +18,7 @@ use kitbag_lockfile::{ListedDefinition, LockFile, LockedServer, find_marks};
 use serde_json::json;
 
 use self::listed::{ListedServers, find_servers};
-use self::record::{Decision, store_decision};
+use self::record::store_decision;
 use self::row::DriftRow;
 use super::completions::servers;
 use super::failure::Advise as _;
@@ -144,21 +144,14 @@ async fn lock(
             "differ": differ,
         }));
     }
-    let decision = Decision::new("locked", added);
-    let path = store_decision(
-        &file,
-        listed.approved_definitions(&file),
-        decision,
-        config,
-        invocation,
-    )
-    .await?;
+    let approved = listed.approved_definitions(&file);
+    let path = store_decision(&file, approved, "locked", &added, config, invocation).await?;
     let drifted = rows.iter().any(|row| row["differ"] != 0);
-    invocation.output.show(&rows, |rows| {
+    invocation.show(&rows, |rows| {
         let heads = ["SERVER", "TOOLS", "PROMPTS", "STATE"];
         format_table(heads, rows.iter().map(row::locked_cells))
     })?;
-    invocation.output.note(&format!(
+    invocation.note(&format!(
         "Written to {}. To check for changes later: kitbag lock status",
         path.display()
     ));
@@ -194,19 +187,19 @@ async fn status(
     if rows.is_empty() {
         let servers = pluralize(listed.listed.len(), "server");
         let text = format!("{servers} checked: no drift");
-        invocation.output.show(&status, |_| text)?;
+        invocation.show(&status, |_| text)?;
     } else {
-        invocation.output.show(&status, |_| {
+        invocation.show(&status, |_| {
             let heads = ["NAME", "KIND", "DRIFT"];
             format_table(heads, rows.iter().map(DriftRow::cells))
         })?;
         let note = "Show differences: kitbag lock diff\nApprove them: kitbag lock approve NAME…";
-        invocation.output.note(note);
+        invocation.note(note);
     }
     if !unlocked.is_empty() {
         let names: Vec<_> = unlocked.iter().map(ServerName::as_str).collect();
         let note = format!("Not locked: {}. Lock them: kitbag lock", names.join(", "));
-        invocation.output.note(&note);
+        invocation.note(&note);
     }
     Ok(to_exit_code(rows.is_empty() && listed.is_complete))
 }
@@ -223,12 +216,10 @@ async fn diff(
     let mut rows = listed.detect_drift(file, names)?;
     listed.explain(&mut rows, file, config).await?;
     if rows.is_empty() {
-        invocation.output.note("No drift.");
+        invocation.note("No drift.");
     }
     if !rows.is_empty() || invocation.output.json {
-        invocation
-            .output
-            .show(&rows, |rows| row::format_rows(rows))?;
+        invocation.show(&rows, |rows| row::format_rows(rows))?;
     }
     Ok(to_exit_code(listed.is_complete))
 }
@@ -245,30 +236,21 @@ async fn approve(
     let mut rows = listed.detect_drift(before, names)?;
     listed.explain(&mut rows, before, config).await?;
     if rows.is_empty() {
-        invocation.output.note("Nothing to approve: no drift.");
+        invocation.note("Nothing to approve: no drift.");
     }
     let mut file = before.clone();
     for row in &rows {
         let locked = file.servers.entry(row.server.clone()).or_default();
         locked.approve_drift(&row.drifted);
     }
-    let subjects = rows.iter().map(|row| row.name.clone()).collect();
-    let decision = Decision::new("approved", subjects);
-    let path = store_decision(
-        &file,
-        listed.approved_definitions(&file),
-        decision,
-        config,
-        invocation,
-    )
-    .await?;
+    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+    let approved = listed.approved_definitions(&file);
+    let path = store_decision(&file, approved, "approved", &names, config, invocation).await?;
     if !rows.is_empty() || invocation.output.json {
-        invocation
-            .output
-            .show(&rows, |rows| row::format_rows(rows))?;
+        invocation.show(&rows, |rows| row::format_rows(rows))?;
         let definitions = pluralize(rows.len(), "definition");
         let note = format!("{definitions} approved in {}.", path.display());
-        invocation.output.note(&note);
+        invocation.note(&note);
     }
     Ok(to_exit_code(listed.is_complete))
 }
@@ -285,9 +267,8 @@ async fn remove(
             .ok_or_else(|| listed::not_locked_error(server))?;
     }
     let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
-    let decision = Decision::new("removed", names.clone());
-    store_decision(&file, Vec::new(), decision, config, invocation).await?;
-    invocation.output.show(&json!({ "removed": names }), |_| {
+    store_decision(&file, Vec::new(), "removed", &names, config, invocation).await?;
+    invocation.show(&json!({ "removed": names }), |_| {
         format!("{}: no longer locked", names.join(", "))
     })?;
     Ok(to_exit_code(true))

@@ -12,23 +12,12 @@ use crate::cli::Invocation;
 use crate::cli::open_store::open_store;
 use crate::trail;
 
-/// What was decided, for the audit log.
-pub(super) struct Decision {
-    what: &'static str,
-    subjects: Vec<String>,
-}
-
-impl Decision {
-    pub(super) fn new(what: &'static str, subjects: Vec<String>) -> Self {
-        Self { what, subjects }
-    }
-}
-
-/// Writes the lock file last: the gateway reloads it at once and needs the texts then.
+/// `what` was decided on the subjects. Writes the lock file last: the gateway reloads it at once and needs the texts then.
 pub(super) async fn store_decision(
     file: &LockFile,
     approved: Vec<ListedDefinition>,
-    decision: Decision,
+    what: &str,
+    subjects: &[String],
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<PathBuf> {
@@ -41,9 +30,8 @@ pub(super) async fn store_decision(
             .with_context(|| format!("cannot write {}", path.display()))?;
         let event = Event {
             detail: Some(ShortText::truncate(&format!(
-                "{} {}",
-                decision.what,
-                decision.subjects.join(" ")
+                "{what} {}",
+                subjects.join(" ")
             ))),
             ..trail::change_event(
                 &trail::typed_verb(),

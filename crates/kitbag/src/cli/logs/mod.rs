@@ -69,7 +69,7 @@ pub(super) async fn run(
     let mut lines = read_sources(&mut sources, Tail::read_all)?;
     lines.drain(..lines.len().saturating_sub(arguments.lines));
     if lines.is_empty() && !arguments.follow {
-        invocation.output.note("No log lines yet.");
+        invocation.note("No log lines yet.");
     }
     view.print(&lines)?;
     if arguments.follow {

@@ -56,7 +56,7 @@ fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Resu
         )
     };
     let result = json!({ "place": place.as_str(), "exists": exists });
-    invocation.output.show(&result, |_| match exists {
+    invocation.show(&result, |_| match exists {
         true => format!("The key is in: {location}"),
         false => format!("No key yet; storing the first secret creates one in: {location}"),
     })
@@ -94,7 +94,7 @@ async fn move_to(
     );
     trail::record_event(store, event).await?;
     let result = json!({ "place": target.as_str(), "moved": copied });
-    invocation.output.show(&result, |_| match copied {
+    invocation.show(&result, |_| match copied {
         true => format!("Moved the key to: {}", new.location()),
         false => format!(
             "No key yet; storing the first secret creates one in: {}",
@@ -102,7 +102,7 @@ async fn move_to(
         ),
     })?;
     if given {
-        invocation.output.note(&format!(
+        invocation.note(&format!(
             "{KEY_VARIABLE} is still set and takes precedence; unset it."
         ));
     }

@@ -240,26 +240,19 @@ async fn set_secret(
         .advise(|| format!("pipe it in: printf %s VALUE | kitbag secret set {name}"));
     }
     vault.put_secret(name, &Secret::new(value), now()).await?;
-    trail::record_event(
-        store,
-        trail::change_event("kitbag secret set", Action::SecretSet, name.as_str()),
-    )
-    .await?;
+    let event = trail::change_event("kitbag secret set", Action::SecretSet, name.as_str());
+    trail::record_event(store, event).await?;
     let name = name.as_str();
-    invocation
-        .output
-        .show(&json!({ "name": name, "set": true }), |_| {
-            format!("Stored. Use it in the configuration as ${{secret:{name}}}")
-        })
+    invocation.show(&json!({ "name": name, "set": true }), |_| {
+        format!("Stored. Use it in the configuration as ${{secret:{name}}}")
+    })
 }
 
 async fn list(credentials: &CredentialVault<'_>, invocation: &Invocation) -> anyhow::Result<()> {
     let secrets = credentials.vault.list_secrets().await?;
     let listed = credentials.list().await?;
     if secrets.is_empty() && listed.is_empty() && !invocation.output.json {
-        invocation
-            .output
-            .note("No secrets yet. Store one: kitbag secret set NAME");
+        invocation.note("No secrets yet. Store one: kitbag secret set NAME");
         return Ok(());
     }
     let rows: Vec<Value> = secrets
@@ -267,7 +260,7 @@ async fn list(credentials: &CredentialVault<'_>, invocation: &Invocation) -> any
         .map(secret_to_json)
         .chain(listed.iter().map(ListedCredential::to_json))
         .collect();
-    invocation.output.show(&rows, |_| {
+    invocation.show(&rows, |_| {
         if listed.is_empty() {
             let cells = secrets
                 .iter()
@@ -294,17 +287,13 @@ async fn remove_secret(
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     vault.remove_secret(name).await?;
-    trail::record_event(
-        store,
-        trail::change_event("kitbag secret remove", Action::SecretRemoved, name.as_str()),
-    )
-    .await?;
+    let verb = "kitbag secret remove";
+    let event = trail::change_event(verb, Action::SecretRemoved, name.as_str());
+    trail::record_event(store, event).await?;
     let name = name.as_str();
-    invocation
-        .output
-        .show(&json!({ "name": name, "removed": true }), |_| {
-            format!("Removed the secret {name}")
-        })
+    invocation.show(&json!({ "name": name, "removed": true }), |_| {
+        format!("Removed the secret {name}")
+    })
 }
 
 /// Reads a value from stdin without the line break that `echo` and editors append.

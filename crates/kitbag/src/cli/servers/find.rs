@@ -70,12 +70,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         .map(to_row)
         .collect();
     if rows.is_empty() && !invocation.output.json {
-        invocation.output.note(&describe_no_match(&text, &registry));
+        invocation.note(&describe_no_match(&text, &registry));
         return Ok(());
     }
-    invocation
-        .output
-        .show(&rows, |rows| format_entries(rows, all))
+    invocation.show(&rows, |rows| format_entries(rows, all))
 }
 
 impl RegistryChoice {

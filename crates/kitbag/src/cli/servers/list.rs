@@ -58,7 +58,11 @@ struct OfferCounts {
 
 pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
-    let stored = stored_or_default(&config, invocation).await;
+    // Without a readable store, the configured servers are listed anyway.
+    let stored = read_stored(&config).await.unwrap_or_else(|error| {
+        invocation.note(&format!("cannot read the stored listings: {error:#}"));
+        StoredServers::default()
+    });
     let enabled = config
         .servers
         .values()
@@ -77,12 +81,12 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
             .map(|agents| to_row(&agents.spec, true, &stored)),
     );
     if has_no_servers(&config) {
-        invocation.output.note(&first_steps(invocation));
+        invocation.note(&first_steps(invocation));
     }
     if rows.is_empty() && !invocation.output.json {
         return Ok(());
     }
-    invocation.output.show(&rows, |rows| {
+    invocation.show(&rows, |rows| {
         format_table(
             ["NAME", "TRANSPORT", "TARGET", "OFFERS"],
             rows.iter().map(cells),
@@ -146,16 +150,6 @@ fn cells(row: &ServerRow) -> [String; 4] {
         row.target.clone(),
         status,
     ]
-}
-
-/// Without a readable store, the configured servers are listed anyway.
-async fn stored_or_default(config: &Config, invocation: &Invocation) -> StoredServers {
-    read_stored(config).await.unwrap_or_else(|error| {
-        invocation
-            .output
-            .note(&format!("cannot read the stored listings: {error:#}"));
-        StoredServers::default()
-    })
 }
 
 async fn read_stored(config: &Config) -> anyhow::Result<StoredServers> {

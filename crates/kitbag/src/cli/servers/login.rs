@@ -6,9 +6,9 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
-use kitbag_domain::{Action, Reach, Remedy as _, ServerName};
+use kitbag_domain::{Action, Reach, ServerName};
 use kitbag_store::Store;
-use kitbag_upstream::oauth::{Credentials, FailedLogin, Flow, Grant, Person, Scopes};
+use kitbag_upstream::oauth::{Credentials, Flow, Grant, Person, Scopes};
 use kitbag_upstream::{ServerKind, ServerSpec};
 use serde_json::json;
 
@@ -16,11 +16,11 @@ use super::find;
 use super::login_dialog::{LocalBrowser, RemoteBrowser};
 use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
-use crate::cli::failure::Advise as _;
+use crate::cli::failure::{Advise as _, with_own_remedy};
+use crate::cli::open_store::open_store;
 use crate::cli::output::strip_controls;
 use crate::trail;
 use kitbag_gateway::secrets::{login, vault};
-use kitbag_gateway::state::store_address::store_address;
 
 /// Log in to a remote server that requires it.
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ pub(super) async fn login(
     let config = invocation.config()?;
     let name = &arguments.name;
     let spec = find(&config, name)?;
-    let store = open_store(&config).await?;
+    let store = open_store(&config, "cannot open the store for logins").await?;
     let credentials = open_credentials(&config, &store, spec).await?;
     let scopes: Scopes = arguments.scopes.iter().collect();
     let output = invocation.output;
@@ -71,7 +71,9 @@ pub(super) async fn login(
     };
     let grant = credentials.login(login_dialog.as_mut(), &scopes).await;
     drop(login_dialog);
-    let grant = with_remedy(grant).with_context(|| format!("login to `{name}` failed"))?;
+    let grant = grant
+        .map_err(with_own_remedy)
+        .with_context(|| format!("login to `{name}` failed"))?;
     let event = trail::change_event("kitbag servers login", Action::LoggedIn, name.as_str());
     trail::record_event(&store, event).await?;
     let row = json!({
@@ -80,9 +82,7 @@ pub(super) async fn login(
         "client_id": grant.client.id,
         "scopes": grant.scopes,
     });
-    invocation
-        .output
-        .show(&row, |_| describe_login(name, &grant))?;
+    invocation.show(&row, |_| describe_login(name, &grant))?;
     store.close().await;
     Ok(())
 }
@@ -94,13 +94,9 @@ pub(super) async fn logout(
     let config = invocation.config()?;
     let name = &arguments.name;
     let spec = find(&config, name)?;
-    let store = open_store(&config).await?;
-    let was = with_remedy(
-        open_credentials(&config, &store, spec)
-            .await?
-            .logout()
-            .await,
-    )?;
+    let store = open_store(&config, "cannot open the store for logins").await?;
+    let credentials = open_credentials(&config, &store, spec).await?;
+    let was = credentials.logout().await.map_err(with_own_remedy)?;
     if was {
         let event = trail::change_event("kitbag servers logout", Action::LoggedOut, name.as_str());
         trail::record_event(&store, event).await?;
@@ -111,15 +107,7 @@ pub(super) async fn logout(
     } else {
         format!("Not logged in to {name}")
     };
-    invocation
-        .output
-        .show(&json!({ "name": name, "logged_out": was }), |_| text)
-}
-
-async fn open_store(config: &Config) -> anyhow::Result<Store> {
-    Store::open(store_address(config)?)
-        .await
-        .context("cannot open the store for logins")
+    invocation.show(&json!({ "name": name, "logged_out": was }), |_| text)
 }
 
 async fn open_credentials(
@@ -147,16 +135,6 @@ async fn open_credentials(
     credentials
         .ok_or_else(|| anyhow!("`{name}` is configured with an `Authorization` header"))
         .advise(|| format!("to log in instead, remove the header from [servers.{name}]"))
-}
-
-fn with_remedy<T>(outcome: Result<T, FailedLogin>) -> anyhow::Result<T> {
-    match outcome {
-        Ok(done) => Ok(done),
-        Err(error) => match error.remedy() {
-            Some(remedy) => Err(error).advise(|| remedy),
-            None => Err(error.into()),
-        },
-    }
 }
 
 fn describe_login(name: &ServerName, grant: &Grant) -> String {

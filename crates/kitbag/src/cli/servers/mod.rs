@@ -23,7 +23,7 @@ use kitbag_domain::ServerName;
 use kitbag_upstream::ServerSpec;
 
 use super::Invocation;
-use super::failure::Advise as _;
+use super::failure::{Advise as _, suggest_name};
 
 /// List, add, remove and inspect servers.
 #[derive(Debug, Args)]
@@ -80,16 +80,12 @@ pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<
     config
         .find_server(name)
         .ok_or_else(|| anyhow!("no server `{name}`"))
-        .advise(|| suggest_server(name, config))
-}
-
-fn suggest_server(name: &ServerName, config: &Config) -> String {
-    let running = config.running_servers().map(|spec| &spec.name);
-    let known = running.chain(config.disabled.keys());
-    match kitbag_domain::nearest_name(name.as_str(), known.map(ServerName::as_str)) {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => "list the servers with `kitbag servers list`".to_owned(),
-    }
+        .advise(|| {
+            let running = config.running_servers().map(|spec| &spec.name);
+            let known = running.chain(config.disabled.keys());
+            let otherwise = "list the servers with `kitbag servers list`";
+            suggest_name(name.as_str(), known.map(ServerName::as_str), otherwise)
+        })
 }
 
 /// Returns the configuration and the user's file with the server's table.

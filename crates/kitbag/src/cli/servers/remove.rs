@@ -27,9 +27,7 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     if let Some(text) = edit::remove_server(&edit::read_file(&path)?, name)? {
         edit::write_file(&path, &text)?;
     }
-    invocation
-        .output
-        .show(&json!({ "name": name, "config": path }), |_| {
-            format!("Removed `{name}` from {}", path.display())
-        })
+    invocation.show(&json!({ "name": name, "config": path }), |_| {
+        format!("Removed `{name}` from {}", path.display())
+    })
 }

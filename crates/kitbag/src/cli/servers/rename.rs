@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     let text = text.ok_or_else(|| anyhow!("`{old}` is not in {}", path.display()))?;
     edit::write_file(&path, &text)?;
     let result = json!({ "old": old, "new": new, "config": path });
-    invocation.output.show(&result, |_| {
+    invocation.show(&result, |_| {
         format!("Renamed `{old}` to `{new}`; its tools are now called {new}__…")
     })
 }

@@ -34,7 +34,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
         .await
         .ok_or_else(|| anyhow!("no gateway is running for this configuration"))
         .advise(|| "start one: kitbag serve".to_owned())??;
-    invocation.output.show(&report, |report| {
+    invocation.show(&report, |report| {
         format!(
             "`{name}` was restarted and offers {}.",
             describe_offers(report.tools, report.prompts, report.resources)

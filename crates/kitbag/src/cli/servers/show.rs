@@ -69,13 +69,17 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
         enabled: !config.disabled.contains_key(&spec.name),
         target: kitbag_launch_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
         cwd: spec.launch().and_then(|launch| launch.cwd.clone()),
-        given: given_names(spec),
+        given: spec
+            .named_values()
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect(),
         file: config_file(spec, &config),
         state,
         offer,
         log: config.server_log_path(&spec.name),
     };
-    invocation.output.show(&shown, format_details)
+    invocation.show(&shown, format_details)
 }
 
 /// Reads the store only if it exists.
@@ -120,13 +124,6 @@ impl ListedOffer {
             version: listing.version,
         }
     }
-}
-
-fn given_names(spec: &ServerSpec) -> Vec<String> {
-    spec.named_values()
-        .iter()
-        .map(|(name, _)| name.clone())
-        .collect()
 }
 
 fn config_file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {

@@ -46,7 +46,7 @@ fn switch(name: &ServerName, on: bool, invocation: &Invocation) -> anyhow::Resul
         edit::write_file(&path, &text)?;
     }
     let result = json!({ "name": name, "enabled": on, "changed": changed, "config": path });
-    invocation.output.show(&result, |_| match (on, changed) {
+    invocation.show(&result, |_| match (on, changed) {
         (true, true) => format!("Enabled `{name}`"),
         (false, true) => {
             format!("Disabled `{name}`; to enable it again: kitbag servers enable {name}")

@@ -65,7 +65,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let app = App::open(&config).await?;
     let rows = test_all(&app, names, invocation.output).await;
     app.close().await;
-    invocation.output.show(&rows, |rows| format_tests(rows))?;
+    invocation.show(&rows, |rows| format_tests(rows))?;
     let mut outcomes = rows.iter().map(|row| &row.outcome);
     Ok(to_exit_code(
         outcomes.all(|outcome| matches!(outcome, TestOutcome::Works(_))),

@@ -114,9 +114,7 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     }
     let status = await_gateway(&config, invocation).await?;
     let result = serde_json::json!({ "unit": path, "gateway": status });
-    invocation
-        .output
-        .show(&result, |_| describe_installation(&path, &status))?;
+    invocation.show(&result, |_| describe_installation(&path, &status))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -132,7 +130,7 @@ fn build_unit(invocation: &Invocation) -> anyhow::Result<Unit> {
         .overrides
         .data_dir
         .as_ref()
-        .map(|_| at.environment.data_dir(&at.overrides))
+        .map(|_| at.data_dir())
         .transpose()?;
     Ok(Unit {
         program: invoked_path()?,
@@ -210,7 +208,7 @@ fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         Err(error) => tracing::warn!("cannot stop the service: {error:#}"),
     }
     let result = serde_json::json!({ "removed": path });
-    invocation.output.show(&result, |_| {
+    invocation.show(&result, |_| {
         format!(
             "Removed {}; the gateway is no longer kept running.",
             path.display()
@@ -250,7 +248,7 @@ async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         gateway,
         refused,
     };
-    invocation.output.show(&state, ServiceState::to_text)?;
+    invocation.show(&state, ServiceState::to_text)?;
     Ok(to_exit_code(state.gateway.is_some()))
 }
 

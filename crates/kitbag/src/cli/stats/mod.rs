@@ -51,7 +51,7 @@ async fn show_counters(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let counted = counted
         .ok_or_else(|| anyhow!("no gateway is running for this configuration"))
         .advise(|| "start one: kitbag serve".to_owned())??;
-    invocation.output.show(&counted, format_counters)?;
+    invocation.show(&counted, format_counters)?;
     Ok(ExitCode::SUCCESS)
 }
 

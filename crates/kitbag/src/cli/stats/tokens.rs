@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::Invocation;
 use crate::cli::gateway::{CommandGateway, JoinChoice};
-use crate::cli::output::{Output, format_table, pluralize};
+use crate::cli::output::{format_table, pluralize};
 use crate::local::requests::CountTokens;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
@@ -32,25 +32,18 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let config = invocation.config()?;
     let surface = arguments.surface.unwrap_or(config.surfaces.default);
     let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
-    let counted = count_tokens(&mut gateway, surface, invocation.output).await;
+    let output = invocation.output;
+    let counting = async {
+        gateway.fetch_listings(None, output).await?;
+        let counting = gateway.ask(CountTokens { surface });
+        output.with_progress("Counting tokens", counting).await
+    };
+    let counted = counting.await;
     gateway.close().await;
     let tokens = counted?;
-    invocation.output.show(&tokens, format_tokens)?;
-    invocation
-        .output
-        .note("Counted with o200k; an estimate for models with another tokenizer.");
+    invocation.show(&tokens, format_tokens)?;
+    invocation.note("Counted with o200k; an estimate for models with another tokenizer.");
     Ok(ExitCode::SUCCESS)
-}
-
-async fn count_tokens(
-    gateway: &mut CommandGateway,
-    surface: Surface,
-    output: Output,
-) -> anyhow::Result<SurfaceTokens> {
-    gateway.fetch_listings(None, output).await?;
-    output
-        .with_progress("Counting tokens", gateway.ask(CountTokens { surface }))
-        .await
 }
 
 fn format_tokens(tokens: &SurfaceTokens) -> String {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use kitbag_domain::{Action, Event, Remedy as _, Tenant};
+use kitbag_domain::{Action, Event, Tenant};
 use kitbag_gateway::learning::learned_templates;
 use kitbag_gateway::state::clock::now;
 use kitbag_intents::{IntentTemplate, LearnedTemplate};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::lookup::KnownTemplates;
 use crate::cli::Invocation;
-use crate::cli::failure::{Advise as _, with_advice};
+use crate::cli::failure::{Advise as _, with_own_remedy};
 use crate::cli::new_file::write_new;
 use crate::trail;
 
@@ -28,7 +28,7 @@ pub(super) fn export(
     };
     write_new(path, &text)?;
     let report = json!({ "name": template.name(), "file": path });
-    invocation.output.show(&report, |_| {
+    invocation.show(&report, |_| {
         format!("Wrote {} to {}", template.name(), path.display())
     })
 }
@@ -61,17 +61,14 @@ pub(super) async fn import(
         Action::TemplateImported,
         name.as_str(),
     );
-    let of = Some(tenant.clone());
-    trail::record_event(
-        store,
-        Event {
-            tenant: of,
-            ..event
-        },
-    )
-    .await?;
+    let owner = Some(tenant.clone());
+    let event = Event {
+        tenant: owner,
+        ..event
+    };
+    trail::record_event(store, event).await?;
     let report = json!({ "name": name, "tenant": tenant, "state": "candidate" });
-    invocation.output.show(&report, |_| {
+    invocation.show(&report, |_| {
         format!(
             "Imported {name} for tenant `{tenant}`. It is inactive until approved: review it with `kitbag templates show \
              {name}`, then run `kitbag templates approve {name}`"
@@ -83,11 +80,5 @@ fn read(path: &Path) -> anyhow::Result<IntentTemplate> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("cannot read {}", path.display()))
         .advise(|| "pass a file written by `kitbag templates export`".to_owned())?;
-    IntentTemplate::from_toml(path, &text).map_err(|error| {
-        let advice = error.remedy();
-        match advice {
-            Some(advice) => with_advice(error, advice),
-            None => error.into(),
-        }
-    })
+    IntentTemplate::from_toml(path, &text).map_err(with_own_remedy)
 }

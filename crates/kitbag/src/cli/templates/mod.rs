@@ -126,19 +126,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     match arguments.verb {
         Verb::List { tenant } => list(&lookup, tenant.as_ref(), invocation)?,
         Verb::Show(named) => show(lookup.find(&named)?, invocation)?,
-        Verb::Approve(named) => {
-            decide(
-                TemplateVerdict::Approve,
-                &lookup,
-                &named,
-                &store,
-                invocation,
-            )
-            .await?;
-        }
-        Verb::Remove(named) => {
-            decide(TemplateVerdict::Remove, &lookup, &named, &store, invocation).await?;
-        }
+        Verb::Approve(named) => decide(&APPROVAL, &lookup, &named, &store, invocation).await?,
+        Verb::Remove(named) => decide(&REMOVAL, &lookup, &named, &store, invocation).await?,
         Verb::Export { named, output } => {
             let found = lookup.find(&named)?;
             exchange::export(found.template(), output.as_deref(), invocation)?;
@@ -168,27 +157,43 @@ fn list(
         .map(|found| text::to_row(&found))
         .collect();
     let headings = ["NAME", "ORIGIN", "TENANT", "STATE", "RUNS", "INTENT"];
-    invocation.output.show(&rows, |rows| {
+    invocation.show(&rows, |rows| {
         format_table(headings, rows.iter().map(text::cells))
     })
 }
 
 fn show(found: FoundTemplate<'_>, invocation: &Invocation) -> anyhow::Result<()> {
     let whole = text::to_json(&found);
-    invocation
-        .output
-        .show(&whole, |_| text::format_page(&found))
+    invocation.show(&whole, |_| text::format_page(&found))
 }
 
 /// The operator's decision about a learned template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TemplateVerdict {
-    Approve,
-    Remove,
+struct TemplateVerdict {
+    apply: fn(LearnedTemplate) -> LearnedTemplate,
+    action: Action,
+    command: &'static str,
+    state: &'static str,
+    message: &'static str,
 }
 
+const APPROVAL: TemplateVerdict = TemplateVerdict {
+    apply: |learned| learned.approve(now()).0,
+    action: Action::TemplateApproved,
+    command: "kitbag templates approve",
+    state: "approved",
+    message: "Approved",
+};
+
+const REMOVAL: TemplateVerdict = TemplateVerdict {
+    apply: |learned| learned.reject(now()).0,
+    action: Action::TemplateRemoved,
+    command: "kitbag templates remove",
+    state: "removed",
+    message: "Removed (will not be learned again):",
+};
+
 async fn decide(
-    verdict: TemplateVerdict,
+    verdict: &TemplateVerdict,
     lookup: &KnownTemplates,
     named: &NamedTemplate,
     store: &Store,
@@ -196,21 +201,20 @@ async fn decide(
 ) -> anyhow::Result<()> {
     let row = require_learned(lookup.find(named)?)?;
     let (tenant, id) = (&row.tenant, row.learned.id());
-    let changed =
-        learned_templates::change_template(store, tenant, id, now(), |it| verdict.apply(it?))
-            .await?;
+    let changed = learned_templates::change_template(store, tenant, id, now(), |it| {
+        Some((verdict.apply)(it?))
+    })
+    .await?;
     if changed.is_none() {
         return Err(anyhow!("`{}` has been deleted in the meantime", named.name))
             .advise(|| "list the templates with `kitbag templates list`".to_owned());
     }
     let name = row.learned.template().name();
-    let event = trail::change_event(verdict.command(), verdict.action(), name.as_str());
+    let event = trail::change_event(verdict.command, verdict.action, name.as_str());
     let tenant = Some(tenant.clone());
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let report = json!({ "name": name, "tenant": row.tenant, "state": verdict.state() });
-    invocation
-        .output
-        .show(&report, |_| format!("{} {name}", verdict.message()))
+    let report = json!({ "name": name, "tenant": row.tenant, "state": verdict.state });
+    invocation.show(&report, |_| format!("{} {name}", verdict.message))
 }
 
 /// Returns the learned template; only those are in the store.
@@ -225,44 +229,6 @@ fn require_learned(found: FoundTemplate<'_>) -> anyhow::Result<&LearnedRow> {
                     folder.display()
                 )
             })
-        }
-    }
-}
-
-impl TemplateVerdict {
-    /// Returns `None` if the template is gone.
-    fn apply(self, learned: LearnedTemplate) -> Option<LearnedTemplate> {
-        Some(match self {
-            Self::Approve => learned.approve(now()).0,
-            Self::Remove => learned.reject(now()).0,
-        })
-    }
-
-    fn action(self) -> Action {
-        match self {
-            Self::Approve => Action::TemplateApproved,
-            Self::Remove => Action::TemplateRemoved,
-        }
-    }
-
-    fn command(self) -> &'static str {
-        match self {
-            Self::Approve => "kitbag templates approve",
-            Self::Remove => "kitbag templates remove",
-        }
-    }
-
-    fn state(self) -> &'static str {
-        match self {
-            Self::Approve => "approved",
-            Self::Remove => "removed",
-        }
-    }
-
-    fn message(self) -> &'static str {
-        match self {
-            Self::Approve => "Approved",
-            Self::Remove => "Removed (will not be learned again):",
         }
     }
 }

@@ -47,16 +47,16 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let is_first_run = has_no_servers(&config) && !rows.iter().any(is_from_tool_file);
     rows.retain(|row| arguments.matches(row));
     if is_first_run {
-        invocation.output.note(&first_steps(invocation));
+        invocation.note(&first_steps(invocation));
     } else if rows.is_empty() && known > 0 {
-        invocation.output.note(&arguments.describe_no_match(known));
+        invocation.note(&arguments.describe_no_match(known));
     } else if rows.is_empty() {
-        invocation.output.note(NO_TOOLS);
+        invocation.note(NO_TOOLS);
     }
     if rows.is_empty() && !invocation.output.json {
         return Ok(ExitCode::SUCCESS);
     }
-    invocation.output.show(&rows, |rows| {
+    invocation.show(&rows, |rows| {
         format_table(["NAME", "DESCRIPTION"], rows.iter().map(cells))
     })?;
     Ok(ExitCode::SUCCESS)

@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let owner = find_owner(&arguments.name, &config);
     let found = find(&mut gateway, &arguments.name, owner, invocation.output).await;
     gateway.close().await;
-    invocation.output.show(&found?, |definition| {
+    invocation.show(&found?, |definition| {
         format_tool(&arguments.name, definition)
     })?;
     Ok(ExitCode::SUCCESS)

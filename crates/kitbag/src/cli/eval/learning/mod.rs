@@ -82,9 +82,7 @@ pub(super) async fn run(
     }
     drop(progress);
     let report = LearningReport::new(arguments, sets);
-    invocation
-        .output
-        .show(&report.to_json(), |_| report.to_text())?;
+    invocation.show(&report.to_json(), |_| report.to_text())?;
     Ok(ExitCode::SUCCESS)
 }
 

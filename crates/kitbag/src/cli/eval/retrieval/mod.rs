@@ -98,9 +98,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let index = capability_index(invocation).await?;
     let report = measure_retrieval(arguments, &index, invocation).await?;
-    invocation
-        .output
-        .show(&report.to_json(), |_| report.to_text())?;
+    invocation.show(&report.to_json(), |_| report.to_text())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -55,8 +55,6 @@ pub(super) async fn run(
     progress.update("Simulating a week");
     let figures = WorkingWeek::new(&work, arguments.seed).run_week();
     drop(progress);
-    invocation
-        .output
-        .show(&figures.to_json(), |_| figures.to_text())?;
+    invocation.show(&figures.to_json(), |_| figures.to_text())?;
     Ok(ExitCode::SUCCESS)
 }

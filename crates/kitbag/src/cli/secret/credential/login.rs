@@ -1,14 +1,12 @@
 //! `kitbag secret login`: gets a refresh token by OAuth, with a browser here or on another machine.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use kitbag_config::{CatalogSettings, ToolEndpoint};
 use kitbag_domain::Tenant;
 use kitbag_gateway::secrets::login::address_guards;
 use kitbag_store::{CredentialFields, Secret};
-use kitbag_tool_files::ToolFile;
 use kitbag_tool_spec::{AuthScheme, CredentialName, FillValues, OAuthGrant, TextPattern};
 use kitbag_upstream::oauth::{KnownAuthority, LoginError, Person, RedirectPort, SecretText};
 use serde_json::Map;
@@ -100,7 +98,15 @@ pub(super) fn find_authority(
 ) -> anyhow::Result<KnownAuthority> {
     let name = credential.name;
     let mut using = tools.tools_using(name).into_iter();
-    let Some((tool, parts)) = using.find_map(|tool| Some((tool, login_parts(tool)?))) else {
+    let login = using.find_map(|tool| match &tool.api.as_ref()?.auth {
+        AuthScheme::OAuth2 {
+            grant: OAuthGrant::AuthorizationCode { authorize_url },
+            token_url,
+            scopes,
+        } => Some((tool, authorize_url, token_url, scopes)),
+        _ => None,
+    });
+    let Some((tool, authorize_pattern, token_pattern, scopes)) = login else {
         return Err(anyhow!("no tool that uses `{name}` has a login"))
             .advise(|| format!("set its fields: kitbag secret set {name} FIELD"));
     };
@@ -110,33 +116,10 @@ pub(super) fn find_authority(
         ..
     } = settings.endpoint(&tool.id);
     Ok(KnownAuthority {
-        authorize_url: credential.address(authorize_url, &parts.authorize_url)?,
-        token_url: credential.address(token_url, &parts.token_url)?,
+        authorize_url: credential.address(authorize_url, authorize_pattern)?,
+        token_url: credential.address(token_url, token_pattern)?,
         client_id: credential.required_field("client_id")?,
         client_secret: SecretText::new(credential.required_field("client_secret")?),
-        scopes: parts.scopes.iter().collect(),
-    })
-}
-
-/// The addresses and scopes of a login in a tool file.
-struct LoginParts {
-    authorize_url: TextPattern,
-    token_url: TextPattern,
-    scopes: Vec<String>,
-}
-
-fn login_parts(tool: &Arc<ToolFile>) -> Option<LoginParts> {
-    let AuthScheme::OAuth2 {
-        grant: OAuthGrant::AuthorizationCode { authorize_url },
-        token_url,
-        scopes,
-    } = &tool.api.as_ref()?.auth
-    else {
-        return None;
-    };
-    Some(LoginParts {
-        authorize_url: authorize_url.clone(),
-        token_url: token_url.clone(),
-        scopes: scopes.clone(),
+        scopes: scopes.iter().collect(),
     })
 }

@@ -87,7 +87,7 @@ impl CredentialVault<'_> {
         let mut row = credential_to_json(&key, &names);
         row["missing"] = json!(missing);
         row["tools"] = json!(tools.names_using(&key.name));
-        invocation.output.show(&row, |_| {
+        invocation.show(&row, |_| {
             let next = next_step(&key, &missing, needed.by_login);
             format!("Stored {key} with {}{next}", names.join(", "))
         })
@@ -123,11 +123,9 @@ impl CredentialVault<'_> {
         self.record("kitbag secret login", Action::CredentialSet, &key)
             .await?;
         let (names, test) = (fields.names(), format!("kitbag secret test {}", key.name));
-        invocation
-            .output
-            .show(&credential_to_json(&key, &names), |_| {
-                format!("Logged in for {key}\nTest it: {test}")
-            })
+        invocation.show(&credential_to_json(&key, &names), |_| {
+            format!("Logged in for {key}\nTest it: {test}")
+        })
     }
 
     pub(super) async fn test(
@@ -176,14 +174,12 @@ impl CredentialVault<'_> {
         self.record("kitbag secret remove", Action::CredentialRemoved, &key)
             .await?;
         let names = left.names();
-        invocation
-            .output
-            .show(&credential_to_json(&key, &names), |_| {
-                match names.as_slice() {
-                    [] => format!("Removed {key}"),
-                    left => format!("{key} still has {}", left.join(", ")),
-                }
-            })
+        invocation.show(&credential_to_json(&key, &names), |_| {
+            match names.as_slice() {
+                [] => format!("Removed {key}"),
+                left => format!("{key} still has {}", left.join(", ")),
+            }
+        })
     }
 
     async fn record(&self, verb: &str, action: Action, key: &CredentialKey) -> anyhow::Result<()> {

@@ -43,7 +43,7 @@ pub(super) async fn test_credential(
         "outcome": outcome,
         "took_ms": began.elapsed().as_millis(),
     });
-    invocation.output.show(&row, |_| {
+    invocation.show(&row, |_| {
         let took = format_duration(began.elapsed());
         let text = format!("{name} of {tenant}: {} {outcome} ({took})", tool.name);
         to_one_line(&strip_controls(&text))

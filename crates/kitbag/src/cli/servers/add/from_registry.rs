@@ -8,8 +8,8 @@ use clap::Args;
 use kitbag_config::edit::Reach;
 use kitbag_domain::ServerName;
 use kitbag_registry::{
-    EntryName, EntryStatus, FilledPlan, PlanInput, Registry, RegistryEntry, RegistryError,
-    RemoteKind, RunKind, RunPlan, choose,
+    EntryName, EntryStatus, FilledPlan, PlanInput, Registry, RegistryEntry, RemoteKind, RunKind,
+    RunPlan, choose,
 };
 use kitbag_upstream::programs;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use super::{AddTarget, ServerToAdd, check_name_is_free, parse_pair};
 use crate::cli::Invocation;
 use crate::cli::confirm::{Confirmation, confirm};
 use crate::cli::failure::Advise as _;
-use crate::cli::output::{Output, to_one_line};
+use crate::cli::output::to_one_line;
 use crate::cli::servers::find::RegistryChoice;
 use crate::import::staged_secrets::StagedSecrets;
 use kitbag_launch_review::words::quote_template;
@@ -87,16 +87,18 @@ pub(super) async fn fetch(
         programs::find_on_path(program).is_some()
     })
     .with_context(|| format!("cannot run `{}` on this machine", server.name))?;
-    invocation
-        .output
-        .note(&describe_entry(&entry, &plan, &registry));
+    invocation.note(&describe_entry(&entry, &plan, &registry));
     let mut secrets = StagedSecrets::load(&config).await?;
-    let context = AnswerContext {
+    let mut context = AnswerContext {
         server: &name,
         secrets: &mut secrets,
         environment: &invocation.source.environment,
     };
-    let filled = arguments.fill(&plan, &server.name, context, invocation.output)?;
+    let given = &arguments.set;
+    let answers = answers::collect_answers(&plan, given, &mut context, invocation.output)?;
+    let filled = plan
+        .fill(&answers, escape_variables)
+        .map_err(|missing| answers::missing_error(&missing, &server.name, given))?;
     let origin = RegistryOrigin {
         name: server.name.clone(),
         version: server.version.clone(),
@@ -104,11 +106,20 @@ pub(super) async fn fetch(
         package: plan.source.clone(),
     };
     let reach = to_reach(filled);
-    let review = Review::new(name.as_str(), origin.to_review_source(&registry), &reach);
+    let source = ReviewSource::Registry {
+        entry: format!("{} {}", origin.name, origin.version),
+        url: registry.display_url().to_string(),
+    };
+    let review = Review::new(name.as_str(), source, &reach);
     if options.enabled {
-        arguments.confirm_review(review, &server.name, invocation.output)?;
+        let question = Confirmation {
+            text: "Run this?",
+            yes: arguments.yes,
+            command: &arguments.confirming_command(&server.name),
+        };
+        confirm(&[review], question, invocation.output)?;
     } else {
-        invocation.output.note(&review.to_string());
+        invocation.note(&review.to_string());
     }
     Ok(ServerToAdd {
         name,
@@ -118,42 +129,7 @@ pub(super) async fn fetch(
     })
 }
 
-impl RegistryOrigin {
-    fn to_review_source(&self, registry: &Registry) -> ReviewSource {
-        ReviewSource::Registry {
-            entry: format!("{} {}", self.name, self.version),
-            url: registry.display_url().to_string(),
-        }
-    }
-}
-
 impl FromRegistry {
-    fn fill(
-        &self,
-        plan: &RunPlan,
-        name: &EntryName,
-        mut context: AnswerContext<'_>,
-        output: Output,
-    ) -> anyhow::Result<FilledPlan> {
-        let answers = answers::collect_answers(plan, &self.set, &mut context, output)?;
-        plan.fill(&answers, escape_variables)
-            .map_err(|missing| answers::missing_error(&missing, name, &self.set))
-    }
-
-    fn confirm_review(
-        &self,
-        review: Review,
-        name: &EntryName,
-        output: Output,
-    ) -> anyhow::Result<()> {
-        let question = Confirmation {
-            text: "Run this?",
-            yes: self.yes,
-            command: &self.confirming_command(name),
-        };
-        confirm(&[review], question, output)
-    }
-
     /// Returns the first option that only applies to registry entries.
     pub(super) fn first_given_flag(&self) -> Option<&'static str> {
         let flags = [
@@ -182,7 +158,17 @@ async fn fetch_entry(
     registry: &Registry,
     invocation: &Invocation,
 ) -> anyhow::Result<RegistryEntry> {
-    let asking = look_up(target, arguments.version.as_deref(), registry);
+    let version = arguments.version.as_deref();
+    let asking = async {
+        match (target, version) {
+            (AddTarget::Registered(name), version) => registry.fetch_entry(name, version).await,
+            (AddTarget::Named(short), None) => registry.find_by_short_name(short.as_str()).await,
+            (AddTarget::Named(short), version) => {
+                let latest = registry.find_by_short_name(short.as_str()).await?;
+                registry.fetch_entry(&latest.server.name, version).await
+            }
+        }
+    };
     let entry = invocation
         .output
         .with_progress(&format!("Fetching from {}", registry.display_url()), asking)
@@ -208,21 +194,6 @@ async fn fetch_entry(
         }
     }
     Ok(entry)
-}
-
-async fn look_up(
-    target: &AddTarget,
-    version: Option<&str>,
-    registry: &Registry,
-) -> Result<RegistryEntry, RegistryError> {
-    match (target, version) {
-        (AddTarget::Registered(name), version) => registry.fetch_entry(name, version).await,
-        (AddTarget::Named(short), None) => registry.find_by_short_name(short.as_str()).await,
-        (AddTarget::Named(short), version) => {
-            let latest = registry.find_by_short_name(short.as_str()).await?;
-            registry.fetch_entry(&latest.server.name, version).await
-        }
-    }
 }
 
 /// Describes the origin of the server and the command it will run, for the user to decide on.

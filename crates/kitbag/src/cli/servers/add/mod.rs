@@ -130,7 +130,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         false => None,
     };
     let works = !matches!(test, Some(TestOutcome::Fails(_)));
-    invocation.output.show(
+    invocation.show(
         &AddReport {
             name,
             config,
@@ -140,7 +140,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         format_report,
     )?;
     if readable {
-        invocation.output.note(READABLE);
+        invocation.note(READABLE);
     }
     Ok(to_exit_code(works))
 }
@@ -292,22 +292,14 @@ impl Arguments {
     }
 
     fn reject_own_definition(&self) -> anyhow::Result<()> {
-        let Self {
-            url,
-            command,
-            env,
-            cwd,
-            header,
-            transport,
-            ..
-        } = self;
-        if url.is_some() || !command.is_empty() {
+        if self.url.is_some() || !self.command.is_empty() {
             return Err(anyhow!(
                 "a name with an owner refers to the registry, which defines how to run it"
             ))
             .advise(|| "to define the server yourself, choose a name without `/`".to_owned());
         }
-        if !env.is_empty() || cwd.is_some() || !header.is_empty() || transport.is_some() {
+        let has_values = !self.env.is_empty() || !self.header.is_empty();
+        if has_values || self.cwd.is_some() || self.transport.is_some() {
             return Err(anyhow!(
                 "the registry defines the variables and headers of this server"
             ))

@@ -55,7 +55,7 @@ impl CheckReport {
     }
 
     pub(in crate::cli::tools) fn show(&self, invocation: &Invocation) -> anyhow::Result<()> {
-        invocation.output.show(&self.to_json(), |_| self.to_text())
+        invocation.show(&self.to_json(), |_| self.to_text())
     }
 
     /// True if the data that the check needs is present.

@@ -109,9 +109,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         generated.check(invocation).await?;
         generated.next = generated.next_steps(&invocation.config()?);
     }
-    invocation
-        .output
-        .show(&generated.to_json(), |_| generated.to_text())?;
+    invocation.show(&generated.to_json(), |_| generated.to_text())?;
     Ok(crate::cli::to_exit_code(
         generated.check.as_ref().is_none_or(CheckReport::passed),
     ))

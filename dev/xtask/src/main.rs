@@ -9,6 +9,7 @@
 )]
 
 mod conformance;
+mod dist;
 mod expected;
 mod fuzz;
 mod results;
@@ -30,6 +31,8 @@ Development tasks:
   cargo xtask fuzz [TARGET] [--minutes N] [--seed N]
                                            Feed random input to every parser of untrusted text (10 minutes)
   cargo xtask conformance [--pair PAIR]…   Run the official suite through the gateway, for each pair of eras
+  cargo xtask dist [--target TRIPLE]… [--binary PATH] [--out DIR] [--url BASE] [--only KIND]…
+                                           Make the packages of this version in target/packages
 
 Benchmarks:
 
@@ -78,6 +81,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["postgres", "--", rest @ ..] => postgres::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),
         ["conformance", rest @ ..] => conformance::run(&repository, rest),
+        ["dist", rest @ ..] => dist::run(&repository, rest),
         ["bench", rest @ ..] => bench(&repository, rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -55,6 +55,15 @@ impl Repository {
         self.target.join(profile.folder()).join(program)
     }
 
+    /// A program of the profile `dist`.
+    pub fn shipped_program(&self, triple: &str, program: &str) -> PathBuf {
+        self.target.join(triple).join("dist").join(program)
+    }
+
+    pub fn packages(&self) -> PathBuf {
+        self.target.join("packages")
+    }
+
     /// An empty directory for one task, kept afterwards for inspecting failures.
     pub fn scratch(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.target.join("xtask").join(name);

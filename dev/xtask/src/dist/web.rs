@@ -1,0 +1,52 @@
+//! What fetches the archives: the Homebrew formula and the Dockerfile of the small image.
+
+use std::process::Command;
+
+use anyhow::Context;
+
+use super::archive::archive_name;
+use super::target::SHIPPED;
+use super::{Release, read_output, write_file};
+
+const FORMULA: &str = include_str!("../../../../packaging/homebrew/kitbag.rb");
+const DOCKERFILE: &str = include_str!("../../../../packaging/Dockerfile.static");
+
+/// Needs the address of the archives, and all of them.
+pub(super) fn write_formula(
+    release: &Release<'_>,
+    archives: &[String],
+) -> anyhow::Result<Option<String>> {
+    let Some(url) = &release.options.url else {
+        println!(
+            "no Homebrew formula: it needs `--url BASE`, the folder that the archives will be in"
+        );
+        return Ok(None);
+    };
+    let mut formula = release.fill_version(FORMULA).replace("@URL@", url);
+    for (triple, name) in SHIPPED.into_iter().zip(["X86_64", "AARCH64"]) {
+        let archive = archive_name(release, triple);
+        if !archives.contains(&archive) {
+            println!("no Homebrew formula: it needs {archive}");
+            return Ok(None);
+        }
+        let sum = sum_file(release, &archive)?;
+        formula = formula
+            .replace(&format!("@{name}_SHA256@"), &sum)
+            .replace(&format!("@{name}@"), &archive);
+    }
+    write_file(&release.options.out.join("kitbag.rb"), &formula)?;
+    Ok(Some("kitbag.rb".to_owned()))
+}
+
+fn sum_file(release: &Release<'_>, name: &str) -> anyhow::Result<String> {
+    let mut sha256sum = Command::new("sha256sum");
+    let printed = read_output(sha256sum.arg(name).current_dir(&release.options.out))?;
+    let (sum, _) = printed.split_once(' ').context("sha256sum prints a sum")?;
+    Ok(sum.to_owned())
+}
+
+pub(super) fn write_dockerfile(release: &Release<'_>) -> anyhow::Result<String> {
+    let path = release.options.out.join("Dockerfile");
+    write_file(&path, &release.fill_version(DOCKERFILE))?;
+    Ok("Dockerfile".to_owned())
+}

@@ -1,0 +1,1 @@
+"""The program `kitbag`, as a Python package."""

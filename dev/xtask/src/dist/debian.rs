@@ -12,6 +12,7 @@ use super::build::Build;
 use super::{Release, copy_file, open_permissions, read_output, write_file};
 
 const CONTROL: &str = include_str!("../../../../packaging/debian/control");
+const CHANGELOG: &str = include_str!("../../../../packaging/debian/changelog");
 const SCRIPTS: [(&str, &str); 3] = [
     (
         "postinst",
@@ -80,15 +81,24 @@ fn install_files(release: &Release<'_>, build: &Build, root: &Path) -> anyhow::R
     for (script, installed) in COMPLETIONS {
         copy_file(&release.completions().join(script), &root.join(installed))?;
     }
-    let changes = root.join("usr/share/doc/kitbag/changelog");
+    let changes = root.join("usr/share/doc/kitbag/CHANGELOG.md");
     release.copy_source("CHANGELOG.md", &changes)?;
+    let log = changes.with_file_name("changelog");
+    write_file(&log, &fill_changelog(release)?)?;
     let man = root.join("usr/share/man");
     fs::create_dir_all(&man).with_context(|| format!("creating {}", man.display()))?;
     let pages = man.join("man1");
     let mut copy = Command::new("cp");
     processes::run(copy.arg("-r").args([&release.man_pages(), &pages]))?;
     let mut gzip = Command::new("gzip");
-    processes::run(gzip.args(["-9nr"]).args([&changes, &pages]))
+    processes::run(gzip.args(["-9nr"]).args([&changes, &log, &pages]))
+}
+
+fn fill_changelog(release: &Release<'_>) -> anyhow::Result<String> {
+    let mut date = Command::new("date");
+    let date = date.args(["--rfc-email", "--utc", "--date"]);
+    let date = read_output(date.arg(format!("@{}", release.epoch)).env("LC_ALL", "C"))?;
+    Ok(release.fill_version(CHANGELOG).replace("@DATE@", &date))
 }
 
 /// The unit of the repository, for a user who stays: data and keys can be managed as that user.

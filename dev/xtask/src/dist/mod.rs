@@ -114,6 +114,11 @@ impl<'a> Release<'a> {
         copy_file(&self.repository.root().join(path), to)
     }
 
+    fn read_source(&self, path: &str) -> anyhow::Result<String> {
+        let path = self.repository.root().join(path);
+        fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
+    }
+
     fn fill_version(&self, template: &str) -> String {
         template.replace("@VERSION@", self.version)
     }

@@ -1,7 +1,6 @@
 //! The bill of materials, in CycloneDX 1.6: each package that the binary is linked from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -11,9 +10,8 @@ use super::{Release, read_output, write_file};
 
 pub(super) fn write_bill(release: &Release<'_>) -> anyhow::Result<String> {
     let name = format!("kitbag-{}.cdx.json", release.version);
-    let lock = release.repository.root().join("Cargo.lock");
-    let lock = fs::read_to_string(&lock).context("reading Cargo.lock")?;
-    let bill = to_cyclonedx(&linked_packages(release)?, &read_checksums(&lock))?;
+    let checksums = read_checksums(&release.read_source("Cargo.lock")?);
+    let bill = to_cyclonedx(&linked_packages(release)?, &checksums)?;
     let text = serde_json::to_string_pretty(&bill)? + "\n";
     write_file(&release.options.out.join(&name), &text)?;
     Ok(name)

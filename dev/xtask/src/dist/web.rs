@@ -22,20 +22,29 @@ pub(super) fn write_formula(
         );
         return Ok(None);
     };
-    let mut formula = release.fill_version(FORMULA).replace("@URL@", url);
-    for (triple, name) in SHIPPED.into_iter().zip(["X86_64", "AARCH64"]) {
+    let mut sums = Vec::new();
+    for triple in SHIPPED {
         let archive = archive_name(release, triple);
         if !archives.contains(&archive) {
             println!("no Homebrew formula: it needs {archive}");
             return Ok(None);
         }
-        let sum = sum_file(release, &archive)?;
-        formula = formula
-            .replace(&format!("@{name}_SHA256@"), &sum)
-            .replace(&format!("@{name}@"), &archive);
+        sums.push((sum_file(release, &archive)?, archive));
     }
+    let formula = fill_formula(&release.fill_version(FORMULA), url, &sums);
     write_file(&release.options.out.join("kitbag.rb"), &formula)?;
     Ok(Some("kitbag.rb".to_owned()))
+}
+
+/// The archives are in the order of [`SHIPPED`].
+fn fill_formula(template: &str, url: &str, archives: &[(String, String)]) -> String {
+    let mut formula = template.replace("@URL@", url);
+    for ((sum, archive), name) in archives.iter().zip(["X86_64", "AARCH64"]) {
+        formula = formula
+            .replace(&format!("@{name}_SHA256@"), sum)
+            .replace(&format!("@{name}@"), archive);
+    }
+    formula
 }
 
 fn sum_file(release: &Release<'_>, name: &str) -> anyhow::Result<String> {
@@ -49,4 +58,22 @@ pub(super) fn write_dockerfile(release: &Release<'_>) -> anyhow::Result<String> 
     let path = release.options.out.join("Dockerfile");
     write_file(&path, &release.fill_version(DOCKERFILE))?;
     Ok("Dockerfile".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FORMULA, fill_formula};
+
+    #[test]
+    fn the_formula_names_each_archive_next_to_its_sum() {
+        let archives = ["intel", "arm"].map(|it| (format!("sum-{it}"), format!("{it}.tar.gz")));
+        let formula = fill_formula(FORMULA, "https://example.com/releases", &archives);
+        for name in ["intel", "arm"] {
+            let lines = format!(
+                "    url \"https://example.com/releases/{name}.tar.gz\"\n    sha256 \"sum-{name}\"\n"
+            );
+            assert!(formula.contains(&lines), "{formula}");
+        }
+        assert!(!formula.replace("@VERSION@", "").contains('@'), "{formula}");
+    }
 }

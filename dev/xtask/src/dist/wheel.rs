@@ -22,7 +22,9 @@ pub(super) fn pack_wheel(release: &Release<'_>, build: &Build) -> anyhow::Result
     let info = root.join(format!("kitbag-{version}.dist-info"));
     release.copy_source("LICENSE", &info.join("licenses/LICENSE"))?;
     write_file(&info.join("WHEEL"), &wheel_file(version, &platforms))?;
-    write_file(&info.join("METADATA"), &release.fill_version(METADATA))?;
+    let description = release.read_source("README.md")?;
+    let metadata = release.fill_version(METADATA) + &description;
+    write_file(&info.join("METADATA"), &metadata)?;
     let mut python = Command::new("python3");
     python
         .args(["-c", MAKE_WHEEL])

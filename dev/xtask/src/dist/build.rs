@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use xtask::{cargo, processes};
 
 use super::target::Target;
@@ -18,20 +18,23 @@ pub(super) struct Build {
 
 /// Builds every target, and has a binary write the pages and completions that all packages share.
 pub(super) fn build_binaries(release: &Release<'_>) -> anyhow::Result<Vec<Build>> {
-    let targets = release.options.targets.iter();
-    let builds: Vec<Build> = targets
-        .map(|target| {
-            let binary = release.staging.join(&target.triple).join("kitbag");
-            match &release.options.binary {
-                Some(built) => strip_copy(built, &binary)?,
-                None => copy_file(&build_binary(release, target)?, &binary)?,
-            }
-            Ok(Build {
-                target: target.clone(),
-                binary,
-            })
-        })
-        .collect::<anyhow::Result<_>>()?;
+    let options = &release.options;
+    if options.binary.is_none() {
+        // First of all of them: a build takes long.
+        options.targets.iter().try_for_each(check_toolchain)?;
+    }
+    let mut builds = Vec::new();
+    for target in &options.targets {
+        let binary = release.staging.join(&target.triple).join("kitbag");
+        match &options.binary {
+            Some(built) => strip_copy(built, &binary)?,
+            None => copy_file(&build_binary(release, target)?, &binary)?,
+        }
+        builds.push(Build {
+            target: target.clone(),
+            binary,
+        });
+    }
     write_pages_and_completions(release, &builds)?;
     Ok(builds)
 }
@@ -41,28 +44,41 @@ fn strip_copy(built: &Path, to: &Path) -> anyhow::Result<()> {
     processes::run(Command::new("strip").arg(to))
 }
 
+/// Another target needs its standard library, and for the C code in the binary a C compiler.
+fn check_toolchain(target: &Target) -> anyhow::Result<()> {
+    let triple = target.triple.as_str();
+    let mut rustc = Command::new("rustc");
+    let folder = read_output(rustc.args(["--print", "target-libdir", "--target", triple]))?;
+    ensure!(
+        Path::new(&folder).is_dir(),
+        "Rust's standard library for {triple} is missing; install it with: rustup target add {triple}"
+    );
+    if host_triple()? == triple {
+        return Ok(());
+    }
+    ensure!(
+        processes::exists("cargo-zigbuild"),
+        "building for {triple} needs cargo-zigbuild: cargo install --locked cargo-zigbuild"
+    );
+    let mut module = Command::new("python3");
+    module.args(["-m", "ziglang", "version"]);
+    ensure!(
+        processes::exists("zig") || read_output(&mut module).is_ok(),
+        "building for {triple} needs Zig: python3 -m pip install ziglang"
+    );
+    Ok(())
+}
+
 /// Returns the path of the binary. The profile strips it.
 fn build_binary(release: &Release<'_>, target: &Target) -> anyhow::Result<PathBuf> {
     let triple = target.triple.as_str();
-    check_standard_library(triple)?;
-    let is_host = host_triple()? == triple;
-    if !is_host {
-        check_cross_compiler(triple)?;
-    }
-    let verb = if is_host { "build" } else { "zigbuild" };
-    cargo::run(
-        release.repository,
-        &[
-            verb,
-            "--locked",
-            "--profile",
-            "dist",
-            "--package",
-            "kitbag",
-            "--target",
-            triple,
-        ],
-    )?;
+    let verb = match host_triple()? == triple {
+        true => "build",
+        false => "zigbuild",
+    };
+    let arguments = ["--locked", "--profile=dist", "--package=kitbag", "--target"];
+    let command = [&[verb], &arguments[..], &[triple]].concat();
+    cargo::run(release.repository, &command)?;
     Ok(release.repository.shipped_program(triple, "kitbag"))
 }
 
@@ -70,31 +86,6 @@ fn host_triple() -> anyhow::Result<String> {
     let version = read_output(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(host.context("`rustc -vV` names the host")?.to_owned())
-}
-
-fn check_standard_library(triple: &str) -> anyhow::Result<()> {
-    let mut rustc = Command::new("rustc");
-    let folder = read_output(rustc.args(["--print", "target-libdir", "--target", triple]))?;
-    ensure!(
-        Path::new(&folder).is_dir(),
-        "Rust's standard library for {triple} is missing; install it with: rustup target add {triple}"
-    );
-    Ok(())
-}
-
-/// C code is in the binary, too, so another target needs a C compiler and a linker for it.
-fn check_cross_compiler(triple: &str) -> anyhow::Result<()> {
-    if !processes::exists("cargo-zigbuild") {
-        bail!("building for {triple} needs cargo-zigbuild: cargo install --locked cargo-zigbuild");
-    }
-    let mut module = Command::new("python3");
-    module.args(["-m", "ziglang", "version"]);
-    let has_zig = processes::exists("zig") || read_output(&mut module).is_ok();
-    ensure!(
-        has_zig,
-        "building for {triple} needs Zig: python3 -m pip install ziglang"
-    );
-    Ok(())
 }
 
 fn write_pages_and_completions(release: &Release<'_>, builds: &[Build]) -> anyhow::Result<()> {

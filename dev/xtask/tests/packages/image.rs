@@ -35,7 +35,7 @@ fn the_small_image_runs_kitbag_as_the_large_one_does() {
         let line = |text: &str| {
             let found = text
                 .lines()
-                .find(|line| line.split(' ').next() == Some(name));
+                .rfind(|line| line.split(' ').next() == Some(name));
             found.unwrap_or_else(|| panic!("no {name}")).to_owned()
         };
         assert_eq!(line(&small), line(&large));

@@ -1,5 +1,6 @@
 //! The npm packages: the launcher finds the binary, passes on what it does, and explains its absence.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,7 +16,7 @@ fn the_npm_packages_start_the_program_and_leave_nothing() {
     let launcher = scene.package("kitbag-0", ".tgz");
     let platform = scene.package("kitbag-linux-", ".tgz");
     npm(&scene, &["install"], &[&launcher, &platform]);
-    let kitbag = scene.prefix().join("node_modules/.bin/kitbag");
+    let kitbag = scene.prefix().join("bin/kitbag");
     scene.check_use(&kitbag);
 
     let wrong = scene.command(&kitbag).arg("no-such-verb").output().unwrap();
@@ -23,17 +24,11 @@ fn the_npm_packages_start_the_program_and_leave_nothing() {
     check_signal(scene.command(&kitbag));
     check_other_platform(&scene);
 
-    let name = fs::read_dir(scene.prefix().join("node_modules/@kitbag")).unwrap();
+    let name = fs::read_dir(scene.prefix().join("lib/node_modules/@kitbag")).unwrap();
     let name = name.map(|entry| entry.unwrap().file_name()).next().unwrap();
     let names = [PathBuf::from("kitbag"), PathBuf::from("@kitbag").join(name)];
     npm(&scene, &["uninstall"], &[&names[0], &names[1]]);
-    let left = files(&scene.prefix());
-    assert!(
-        !left
-            .iter()
-            .any(|path| path.to_string_lossy().contains("kitbag")),
-        "{left:?}"
-    );
+    assert_eq!(files(&scene.prefix()), BTreeSet::new());
 
     npm(&scene, &["install", "--omit=optional"], &[&launcher]);
     let output = scene.command(&kitbag).output().unwrap();
@@ -48,12 +43,14 @@ fn the_npm_packages_start_the_program_and_leave_nothing() {
 #[track_caller]
 fn npm(scene: &Scene, words: &[&str], packages: &[&PathBuf]) {
     let mut npm = scene.command("npm");
-    npm.args(words)
-        .args(packages)
-        .args(["--offline", "--no-audit", "--no-fund"])
-        .current_dir(scene.prefix())
-        // npm takes the nearest folder with one for its prefix.
-        .arg("--prefix=.");
+    npm.args(words).args(packages).args([
+        "--global",
+        "--offline",
+        "--no-audit",
+        "--no-fund",
+        "--prefix",
+    ]);
+    npm.arg(scene.prefix());
     run(&mut npm);
 }
 
@@ -83,7 +80,7 @@ fn check_signal(mut kitbag: Command) {
 #[track_caller]
 fn check_other_platform(scene: &Scene) {
     let pretend = "Object.defineProperty(process, 'arch', { value: 'mips' });
-        require('./node_modules/kitbag/bin/kitbag.js')";
+        require('./lib/node_modules/kitbag/bin/kitbag.js')";
     let mut node = scene.command("node");
     node.args(["-e", pretend]).current_dir(scene.prefix());
     let output = node.output().unwrap();

@@ -109,7 +109,7 @@ fn write_pages_and_completions(release: &Release<'_>, builds: &[Build]) -> anyho
 
 /// Returns a binary for this machine, of the same version.
 fn runnable_binary(release: &Release<'_>, builds: &[Build]) -> anyhow::Result<PathBuf> {
-    let here = builds.iter().find(|it| it.target.architecture.is_here());
+    let here = builds.iter().find(|it| it.target.runs_here());
     let path = match here {
         Some(build) => build.binary.clone(),
         None => build_binary(release, &Target::from_triple(&host_triple()?)?)?,

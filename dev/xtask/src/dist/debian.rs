@@ -1,7 +1,5 @@
 //! The Debian package: the program, and a systemd service for the whole machine.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,53 +7,29 @@ use anyhow::{Context, ensure};
 use xtask::processes;
 
 use super::build::Build;
-use super::{Release, copy_file, open_permissions, read_output, write_file};
+use super::{Release, copy_file, create_parent, open_permissions, read_output, write_file};
 
 const CONTROL: &str = include_str!("../../../../packaging/debian/control");
 const CHANGELOG: &str = include_str!("../../../../packaging/debian/changelog");
-const SCRIPTS: [(&str, &str); 3] = [
-    (
-        "postinst",
-        include_str!("../../../../packaging/debian/postinst"),
-    ),
-    ("prerm", include_str!("../../../../packaging/debian/prerm")),
-    (
-        "postrm",
-        include_str!("../../../../packaging/debian/postrm"),
-    ),
-];
 const UNIT: &str = include_str!("../../../../packaging/systemd/kitbag.service");
-/// Files that are installed as they are.
-const FILES: [(&str, &str); 4] = [
-    ("packaging/debian/kitbag.toml", "etc/kitbag/kitbag.toml"),
-    (
-        "packaging/debian/sysusers.conf",
-        "usr/lib/sysusers.d/kitbag.conf",
-    ),
-    (
-        "packaging/debian/tmpfiles.conf",
-        "usr/lib/tmpfiles.d/kitbag.conf",
-    ),
-    (
-        "packaging/debian/copyright",
-        "usr/share/doc/kitbag/copyright",
-    ),
-];
+const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
+
+/// Where each file of the repository is installed.
+const FILES: &str = "
+    packaging/debian/copyright      usr/share/doc/kitbag/copyright
+    packaging/debian/kitbag.toml    etc/kitbag/kitbag.toml
+    packaging/debian/sysusers.conf  usr/lib/sysusers.d/kitbag.conf
+    packaging/debian/tmpfiles.conf  usr/lib/tmpfiles.d/kitbag.conf
+    CHANGELOG.md                    usr/share/doc/kitbag/CHANGELOG.md";
+
 /// Where each shell looks for completions.
-const COMPLETIONS: [(&str, &str); 3] = [
-    (
-        "kitbag.bash",
-        "usr/share/bash-completion/completions/kitbag",
-    ),
-    ("_kitbag", "usr/share/zsh/vendor-completions/_kitbag"),
-    (
-        "kitbag.fish",
-        "usr/share/fish/vendor_completions.d/kitbag.fish",
-    ),
-];
+const COMPLETIONS: &str = "
+    kitbag.bash  usr/share/bash-completion/completions/kitbag
+    _kitbag      usr/share/zsh/vendor-completions/_kitbag
+    kitbag.fish  usr/share/fish/vendor_completions.d/kitbag.fish";
 
 pub(super) fn pack_deb(release: &Release<'_>, build: &Build) -> anyhow::Result<String> {
-    let architecture = build.target.architecture.debian_name();
+    let architecture = build.target.architecture.debian;
     let name = format!("kitbag_{}_{architecture}.deb", release.version);
     let root = release.staging.join("deb").join(architecture);
     install_files(release, build, &root)?;
@@ -71,27 +45,29 @@ pub(super) fn pack_deb(release: &Release<'_>, build: &Build) -> anyhow::Result<S
 
 fn install_files(release: &Release<'_>, build: &Build, root: &Path) -> anyhow::Result<()> {
     copy_file(&build.binary, &root.join("usr/bin/kitbag"))?;
-    write_file(
-        &root.join("usr/lib/systemd/system/kitbag.service"),
-        &system_unit()?,
-    )?;
-    for (source, installed) in FILES {
+    let unit = root.join("usr/lib/systemd/system/kitbag.service");
+    write_file(&unit, &system_unit()?)?;
+    for (source, installed) in rows(FILES) {
         release.copy_source(source, &root.join(installed))?;
     }
-    for (script, installed) in COMPLETIONS {
+    for (script, installed) in rows(COMPLETIONS) {
         copy_file(&release.completions().join(script), &root.join(installed))?;
     }
-    let changes = root.join("usr/share/doc/kitbag/CHANGELOG.md");
-    release.copy_source("CHANGELOG.md", &changes)?;
-    let log = changes.with_file_name("changelog");
-    write_file(&log, &fill_changelog(release)?)?;
-    let man = root.join("usr/share/man");
-    fs::create_dir_all(&man).with_context(|| format!("creating {}", man.display()))?;
-    let pages = man.join("man1");
+    let documents = root.join("usr/share/doc/kitbag");
+    write_file(&documents.join("changelog"), &fill_changelog(release)?)?;
+    let pages = root.join("usr/share/man/man1");
+    create_parent(&pages)?;
     let mut copy = Command::new("cp");
     processes::run(copy.arg("-r").args([&release.man_pages(), &pages]))?;
-    let mut gzip = Command::new("gzip");
-    processes::run(gzip.args(["-9nr"]).args([&changes, &log, &pages]))
+    let mut gzip = Command::new("sh");
+    let compress = "gzip -9n man/man1/* doc/kitbag/CHANGELOG.md doc/kitbag/changelog";
+    let share = root.join("usr/share");
+    processes::run(gzip.args(["-c", compress]).current_dir(share))
+}
+
+fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    let rows = table.lines().filter_map(|row| row.trim().split_once(' '));
+    rows.map(|(source, installed)| (source, installed.trim_start()))
 }
 
 fn fill_changelog(release: &Release<'_>) -> anyhow::Result<String> {
@@ -124,7 +100,7 @@ fn write_control(release: &Release<'_>, build: &Build, root: &Path) -> anyhow::R
     let size = measured.split_whitespace().next().unwrap_or_default();
     let control = release
         .fill_version(CONTROL)
-        .replace("@ARCHITECTURE@", build.target.architecture.debian_name())
+        .replace("@ARCHITECTURE@", build.target.architecture.debian)
         .replace("@SIZE@", size)
         .replace("Depends: @DEPENDS@\n", build.target.debian_dependencies());
     let folder = root.join("DEBIAN");
@@ -134,14 +110,10 @@ fn write_control(release: &Release<'_>, build: &Build, root: &Path) -> anyhow::R
     let listing = "find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum";
     let sums = read_output(sums.args(["-c", listing]).current_dir(root))?;
     write_file(&folder.join("md5sums"), &(sums + "\n"))?;
-    for (name, text) in SCRIPTS {
-        write_file(&folder.join(name), text)?;
+    for name in SCRIPTS {
+        release.copy_source(&format!("packaging/debian/{name}"), &folder.join(name))?;
     }
     open_permissions(&folder)?;
-    for (name, _) in SCRIPTS {
-        let executable = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(folder.join(name), executable)
-            .with_context(|| format!("making {name} executable"))?;
-    }
-    Ok(())
+    let mut chmod = Command::new("chmod");
+    processes::run(chmod.arg("755").args(SCRIPTS).current_dir(folder))
 }

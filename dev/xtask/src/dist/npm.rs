@@ -10,7 +10,7 @@ const PACKAGE: &str = include_str!("../../../../packaging/npm/package.json");
 const PLATFORM: &str = include_str!("../../../../packaging/npm/platform.json");
 
 pub(super) fn pack_platform(release: &Release<'_>, build: &Build) -> anyhow::Result<String> {
-    let cpu = build.target.architecture.npm_name();
+    let cpu = build.target.architecture.npm;
     let root = release.staging.join("npm").join(cpu);
     let package = PLATFORM.replace("@CPU@", cpu);
     copy_file(&build.binary, &root.join("bin/kitbag"))?;

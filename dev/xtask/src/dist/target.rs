@@ -1,53 +1,65 @@
 //! The platforms that packages are made for, and what each kind of package calls them.
 
-use anyhow::bail;
+use anyhow::Context;
 
-/// The standard library is linked into the binary with musl, so that it runs on every Linux.
+/// With musl the standard library is in the binary, so that it runs on every Linux.
 pub(super) const SHIPPED: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
 
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) triple: String,
-    pub(super) architecture: Architecture,
-    pub(super) is_static: bool,
+    pub(super) architecture: &'static Architecture,
+    is_static: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Architecture {
-    X86_64,
-    Aarch64,
+/// The names of one architecture.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Architecture {
+    rust: &'static str,
+    pub(super) debian: &'static str,
+    pub(super) npm: &'static str,
 }
+
+static ARCHITECTURES: [Architecture; 2] = [
+    Architecture {
+        rust: "x86_64",
+        debian: "amd64",
+        npm: "x64",
+    },
+    Architecture {
+        rust: "aarch64",
+        debian: "arm64",
+        npm: "arm64",
+    },
+];
 
 impl Target {
     pub(super) fn from_triple(triple: &str) -> anyhow::Result<Self> {
-        let (architecture, libc) = match triple.split_once("-unknown-linux-") {
-            Some(("x86_64", libc)) => (Architecture::X86_64, libc),
-            Some(("aarch64", libc)) => (Architecture::Aarch64, libc),
-            _ => bail!("`{triple}` has no packages; there are some for {SHIPPED:?}"),
+        let parse = || {
+            let (name, libc) = triple.split_once("-unknown-linux-")?;
+            let architecture = ARCHITECTURES.iter().find(|it| it.rust == name)?;
+            ["musl", "gnu"].contains(&libc).then(|| Self {
+                triple: triple.to_owned(),
+                architecture,
+                is_static: libc == "musl",
+            })
         };
-        let is_static = match libc {
-            "musl" => true,
-            "gnu" => false,
-            _ => bail!("`{triple}` has no packages; there are some for {SHIPPED:?}"),
-        };
-        Ok(Self {
-            triple: triple.to_owned(),
-            architecture,
-            is_static,
-        })
+        let shipped = SHIPPED.join(" and ");
+        parse().with_context(|| format!("`{triple}` has no packages; there are some for {shipped}"))
+    }
+
+    pub(super) fn runs_here(&self) -> bool {
+        self.architecture.rust == std::env::consts::ARCH
     }
 
     /// Tags of [PEP 600](https://peps.python.org/pep-0600/) for a static binary, which needs no libc.
     pub(super) fn wheel_platforms(&self) -> Vec<String> {
-        let architecture = match self.architecture {
-            Architecture::X86_64 => "x86_64",
-            Architecture::Aarch64 => "aarch64",
-        };
         let platforms: &[&str] = match self.is_static {
             true => &["manylinux_2_17", "manylinux2014", "musllinux_1_1"],
             // A wheel for any other machine would have to name the oldest glibc that it runs on.
             false => &["linux"],
         };
+        let architecture = self.architecture.rust;
         platforms
             .iter()
             .map(|platform| format!("{platform}_{architecture}"))
@@ -59,29 +71,6 @@ impl Target {
         match self.is_static {
             true => "",
             false => "Depends: libc6, libgcc-s1\n",
-        }
-    }
-}
-
-impl Architecture {
-    pub(super) fn is_here(self) -> bool {
-        match self {
-            Self::X86_64 => cfg!(target_arch = "x86_64"),
-            Self::Aarch64 => cfg!(target_arch = "aarch64"),
-        }
-    }
-
-    pub(super) fn debian_name(self) -> &'static str {
-        match self {
-            Self::X86_64 => "amd64",
-            Self::Aarch64 => "arm64",
-        }
-    }
-
-    pub(super) fn npm_name(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x64",
-            Self::Aarch64 => "arm64",
         }
     }
 }

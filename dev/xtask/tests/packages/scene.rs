@@ -89,7 +89,7 @@ impl Scene {
         ];
         let answer = say(&[&["call"], &words[..]].concat());
         assert!(answer.contains("MCP Support"), "{answer}");
-        //DEMO
+        say(&["demo"]);
         assert_eq!(files(&self.prefix()), installed);
     }
 }

@@ -5,7 +5,7 @@
 //! - `files`, `check`, [`error`]: the files of the data, the rules for them, and their errors
 //! - `words`, `wording`, `name_index`, `meaning`: find the name that a user or a model means
 //! - `question`, `answers`, `rows`: the four questions and their answers
-//! - `tools`, [`serve()`]: the questions as tools of an MCP server
+//! - `tools`: the questions as tools of an MCP server
 //! - [`lint`], [`export`]: the age of the sources; the data as a static site
 
 mod answers;
@@ -20,7 +20,6 @@ mod name_index;
 mod question;
 pub mod record;
 mod rows;
-mod serve;
 mod tools;
 mod wording;
 mod words;
@@ -30,5 +29,4 @@ pub use error::DataError;
 pub use library::{Library, Term};
 pub use meaning::{Embed, EmbedSide};
 pub use question::Miss;
-pub use serve::serve;
-pub use tools::{AgentTool, ToolAnswer};
+pub use tools::AgentTool;

@@ -1,19 +1,44 @@
 //! The four tools: their definitions, and the questions that their calls ask.
 
+use kitbag_tool_server::{Implementation, ToolAnswer, ToolServer, unknown_tool};
 use kitbag_wire::{ErrorObject, RawObject, meta::code};
 use serde_json::{Value, json};
 
 use crate::answers::AgentAnswers;
 use crate::library::Library;
-use crate::question::Miss;
+
+const INSTRUCTIONS: &str = "\
+What coding agents can do, with dated sources. lookup_capability for one agent, compare_capability across \
+agents; startUrl is the page to read for more.";
 
 /// In characters. Every text is compared with every name, letter by letter.
 const MAX_NAME_LENGTH: usize = 500;
 /// More agents than there are.
 const MAX_NAMES: usize = 100;
 
-/// The result of a call: an answer, or a message that helps the model to ask again.
-pub type ToolAnswer = Result<Value, Miss>;
+impl ToolServer for AgentAnswers {
+    fn implementation(&self) -> Implementation {
+        Implementation {
+            name: "agent-capabilities",
+            title: "Agent capabilities",
+        }
+    }
+
+    fn instructions(&self) -> &str {
+        INSTRUCTIONS
+    }
+
+    fn definitions(&self) -> Vec<Value> {
+        AgentTool::ALL
+            .map(|tool| tool.definition(&self.library))
+            .into()
+    }
+
+    async fn call(&self, tool: &str, arguments: RawObject) -> Result<ToolAnswer, ErrorObject> {
+        let tool: AgentTool = tool.parse()?;
+        tool.call(self, &arguments).await
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentTool {
@@ -113,7 +138,7 @@ impl AgentTool {
     }
 
     /// Answers a call. Wrong arguments are protocol errors.
-    pub async fn call(
+    async fn call(
         self,
         answers: &AgentAnswers,
         arguments: &RawObject,
@@ -122,7 +147,7 @@ impl AgentTool {
         let agent = text(arguments, "agent")?;
         let capability = text(arguments, "capability")?;
         let (agent, capability) = (agent.as_deref(), capability.as_deref());
-        Ok(match self {
+        let answer = match self {
             Self::Lookup => {
                 let (agent, capability) = (
                     require_argument(agent, "agent")?,
@@ -141,7 +166,8 @@ impl AgentTool {
                 answers.list(agent, category.as_deref()).await
             }
             Self::Sources => answers.sources(agent, capability).await,
-        })
+        };
+        Ok(answer.map_err(|miss| miss.to_string()))
     }
 
     fn parameters(self) -> &'static [&'static str] {
@@ -190,7 +216,7 @@ impl std::str::FromStr for AgentTool {
 
     fn from_str(name: &str) -> Result<Self, ErrorObject> {
         let tool = Self::ALL.into_iter().find(|tool| tool.name() == name);
-        tool.ok_or_else(|| invalid(format!("there is no tool `{name}`")))
+        tool.ok_or_else(|| unknown_tool(name))
     }
 }
 

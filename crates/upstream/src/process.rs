@@ -18,7 +18,7 @@ use crate::error::StartError;
 use crate::child_mark::{self, ChildMark, find_marked_processes};
 use crate::mask;
 use crate::process_tree;
-use crate::programs;
+use crate::programs::{self, this_program};
 use crate::spec::ServerSpec;
 
 /// Servers that save their state need a moment to end; the user who stops the gateway waits for it.
@@ -107,7 +107,11 @@ fn build_command(
     lookup: &Lookup,
     mark: &ChildMark,
 ) -> Result<Command, MissingVariable> {
-    let mut command = Command::new(launch.command.resolve(|name| lookup(name))?);
+    let program = launch.command.resolve(|name| lookup(name))?;
+    let mut command = Command::new(match this_program(&program) {
+        Some(path) => path,
+        None => program.into(),
+    });
     for arg in &launch.args {
         command.arg(arg.resolve(|name| lookup(name))?);
     }

@@ -14,8 +14,16 @@ pub fn is_path(command: &str) -> bool {
     command.contains(['/', '\\'])
 }
 
+/// Returns the path of this program for the command `kitbag`, which need not be on the PATH.
+pub(crate) fn this_program(command: &str) -> Option<PathBuf> {
+    (command == "kitbag").then(|| env::current_exe().ok()).flatten()
+}
+
 /// Returns the program that a command without a path launches.
 pub fn find_on_path(command: &str) -> Option<PathBuf> {
+    if let Some(program) = this_program(command) {
+        return Some(program);
+    }
     // The directories that the system searches for a process without a PATH.
     let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     env::split_paths(&folders)

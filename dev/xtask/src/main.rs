@@ -26,6 +26,7 @@ const USAGE: &str = "\
 Development tasks:
 
   cargo xtask test [--only STEP]           Run every check that a change must pass before it is merged
+  cargo xtask test --quick                 Run the checks of a developer's loop: lints and the tests of the crates
   cargo xtask setup                        Install pinned dependencies of the end-to-end tests into .tools
   cargo xtask postgres -- COMMAND…         Run a command with a PostgreSQL server up
   cargo xtask fuzz [TARGET] [--minutes N] [--seed N]
@@ -77,6 +78,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
     match words.as_slice() {
         ["setup"] => setup::run(&repository),
         ["test"] => test::all(&repository),
+        ["test", "--quick"] => test::quick(&repository),
         ["test", "--only", step] => test::only(&repository, step),
         ["postgres", "--", rest @ ..] => postgres::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(&repository, rest),

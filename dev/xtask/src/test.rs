@@ -1,7 +1,7 @@
 //! Everything that must pass before a change is merged, cheapest first.
 
 use std::thread::{self, ScopedJoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use xtask::postgres::PostgresServer;
@@ -14,25 +14,53 @@ use crate::{conformance, fuzz};
 /// with them.
 pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
     let begin = Instant::now();
-    thread::scope(|scope| {
+    let times = thread::scope(|scope| {
         let mut setting_up = Some(scope.spawn(|| perform(repository, Step::Setup)));
-        for step in Step::ALL {
-            match (step, setting_up.take()) {
+        let mut times = Vec::new();
+        for (done, step) in Step::ALL.into_iter().enumerate() {
+            let time = match (step, setting_up.take()) {
                 (Step::Setup, Some(setup)) => join_step(setup)?,
                 (_, going_on) => {
                     setting_up = going_on;
-                    perform(repository, step)?;
+                    print_remaining(&Step::ALL[done..], begin.elapsed());
+                    perform(repository, step)?
                 }
-            }
+            };
+            times.push((step, time));
         }
-        Ok(())
-    })
-    .inspect(|()| println!("\nall steps passed in {:.0?}", begin.elapsed()))
+        anyhow::Ok(times)
+    })?;
+    print_times(times, begin.elapsed());
+    Ok(())
 }
 
-fn join_step(step: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+fn join_step(step: ScopedJoinHandle<'_, anyhow::Result<Duration>>) -> anyhow::Result<Duration> {
     step.join()
         .unwrap_or_else(|_| Err(anyhow!("a step panicked")))
+}
+
+fn print_remaining(steps: &[Step], elapsed: Duration) {
+    let names: Vec<&str> = steps.iter().map(|step| step.name()).collect();
+    println!("\n── {:.0?} so far; to do: {}", elapsed, names.join(", "));
+}
+
+/// Prints the steps, slowest first.
+fn print_times(mut times: Vec<(Step, Duration)>, total: Duration) {
+    times.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    println!();
+    for (step, time) in times {
+        println!("{:>7.1} s  {}", time.as_secs_f64(), step.name());
+    }
+    println!("\nall steps passed in {total:.0?}");
+}
+
+/// The checks of a developer's loop: lints, and the tests that need neither `.tools` nor the whole
+/// gateway in many processes.
+pub(crate) fn quick(repository: &Repository) -> anyhow::Result<()> {
+    for step in [Step::Format, Step::Lints, Step::Build, Step::QuickTests] {
+        perform(repository, step)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn only(repository: &Repository, name: &str) -> anyhow::Result<()> {
@@ -45,7 +73,7 @@ pub(crate) fn only(repository: &Repository, name: &str) -> anyhow::Result<()> {
     for needed in step.needs() {
         perform(repository, *needed)?;
     }
-    perform(repository, step)
+    perform(repository, step).map(drop)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +84,7 @@ enum Step {
     Build,
     Setup,
     Tests,
+    QuickTests,
     Postgres,
     Doctests,
     Fuzz,
@@ -88,6 +117,7 @@ impl Step {
             Self::Build => "build",
             Self::Setup => "setup",
             Self::Tests => "tests",
+            Self::QuickTests => "quick-tests",
             Self::Postgres => "postgres",
             Self::Doctests => "doctests",
             Self::Fuzz => "fuzz",
@@ -99,20 +129,22 @@ impl Step {
     fn needs(self) -> &'static [Self] {
         match self {
             Self::Tests | Self::Postgres => &[Self::Build, Self::Setup],
+            Self::QuickTests => &[Self::Build],
             _ => &[],
         }
     }
 }
 
-fn perform(repository: &Repository, step: Step) -> anyhow::Result<()> {
+fn perform(repository: &Repository, step: Step) -> anyhow::Result<Duration> {
     let name = step.name();
     println!("\n── {name}");
     let begin = Instant::now();
     outcome(repository, step).with_context(|| {
         format!("step `{name}` failed; run only this step with: cargo xtask test --only {name}")
     })?;
-    println!("── {name} took {:.1?}", begin.elapsed());
-    Ok(())
+    let time = begin.elapsed();
+    println!("── {name} took {time:.1?}");
+    Ok(time)
 }
 
 fn outcome(repository: &Repository, step: Step) -> anyhow::Result<()> {
@@ -133,6 +165,7 @@ fn outcome(repository: &Repository, step: Step) -> anyhow::Result<()> {
         Step::Build => cargo::build_programs(repository),
         Step::Setup => setup::run(repository),
         Step::Tests => tests(repository),
+        Step::QuickTests => quick_tests(repository),
         Step::Postgres => on_postgres(repository),
         Step::Doctests => cargo::run(repository, &["test", "--workspace", "--doc"]),
         Step::Fuzz => fuzz::run_before_merge(repository),
@@ -184,6 +217,17 @@ fn tests(repository: &Repository) -> anyhow::Result<()> {
     let mut tests = cargo::command(repository, arguments);
     tests.env("KITBAG_TOOLS", repository.tools());
     processes::run(server.announce(&mut tests))
+}
+
+/// The tests of the crates and of the command line.
+fn quick_tests(repository: &Repository) -> anyhow::Result<()> {
+    let arguments: &[&str] = if processes::exists("cargo-nextest") {
+        let but_processes = "not (binary(e2e) or binary(third_party) or package(xtask))";
+        &["nextest", "run", "--workspace", "--no-fail-fast", "-E", but_processes]
+    } else {
+        &["test", "--workspace", "--lib", "--bins"]
+    };
+    cargo::run(repository, arguments)
 }
 
 /// The parts of the end-to-end tests that concern persistent state.

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kitbag_agents::{AgentAnswers, Library, serve};
+use kitbag_agents::{AgentAnswers, Library};
+use kitbag_tool_server::serve;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex};
 

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use kitbag_agents::{AgentAnswers, DataError, Embed, EmbedSide, Library, serve};
+use kitbag_agents::{AgentAnswers, DataError, Embed, EmbedSide, Library};
 use kitbag_config::Config;
 use kitbag_domain::Remedy as _;
+use kitbag_tool_server::serve;
 use kitbag_upstream::{BuiltInError, BuiltInOpener};
 use tokio::io::{duplex, split};
 

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use jiff::civil::Date;
 use kitbag_agents::lint::{self, Age, FAIL_AFTER, SourceAge, WARN_AFTER};
-use kitbag_agents::{Library, export, serve};
+use kitbag_agents::{Library, export};
 use serde::Serialize;
 use serde_json::json;
 
@@ -18,6 +18,7 @@ use super::{Invocation, to_exit_code};
 use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::catalog::built_in_servers;
 use kitbag_gateway::secrets::vault;
+use kitbag_tool_server::serve;
 
 /// Look up the capabilities of coding agents, with sources.
 ///

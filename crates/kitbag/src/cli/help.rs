@@ -10,6 +10,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Get started",
         &[
+            "demo",
             "serve",
             "servers",
             "import",

@@ -27,6 +27,7 @@ pub mod config;
 mod confirm;
 mod content;
 pub mod context;
+pub mod demo;
 pub mod doctor;
 pub mod eval;
 pub mod failure;
@@ -115,6 +116,7 @@ file. A kitbag.toml in the current directory adds servers once you trust it.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Demo(demo::Arguments),
     Serve(serve::Arguments),
     Servers(servers::Arguments),
     Tools(Box<tools::Arguments>),
@@ -324,6 +326,7 @@ fn disable_huge_pages() {
 impl Verb {
     async fn run(self, invocation: Invocation) -> anyhow::Result<ExitCode> {
         match self {
+            Self::Demo(arguments) => demo::run(arguments, &invocation).await,
             Self::Serve(arguments) => Box::pin(serve::run(arguments, invocation)).await,
             Self::Servers(arguments) => servers::run(arguments, &invocation).await,
             Self::Config(arguments) => config::run(arguments, invocation).await,

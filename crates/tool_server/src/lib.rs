@@ -1,6 +1,6 @@
-//! Serves the four tools as an MCP server over any pair of pipes, in both eras of the protocol.
+//! Serves tools as an MCP server over any pair of pipes, in both eras of the protocol.
 //!
-//! The server is stateless, so a legacy client is served like a modern one after `initialize`, and
+//! The protocol is stateless here, so a legacy client is served like a modern one after `initialize`, and
 //! requests are answered one after the other.
 
 use std::sync::Arc;
@@ -14,21 +14,42 @@ use kitbag_wire::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 
-use crate::answers::AgentAnswers;
-use crate::tools::{AgentTool, ToolAnswer};
-
-/// More than any question about agents needs.
+/// More than any call of a built-in tool needs.
 const MAX_LINE: usize = 1024 * 1024;
-/// The data only changes with the program, so a list may be cached for long.
+/// The definitions only change with the program, so a list may be cached for long.
 const CACHE_MS: u32 = 3_600_000;
 
-const INSTRUCTIONS: &str = "\
-What coding agents can do, with dated sources. lookup_capability for one agent, compare_capability across \
-agents; startUrl is the page to read for more.";
+/// The tools of a server that is part of this program.
+pub trait ToolServer: Send + Sync + 'static {
+    fn implementation(&self) -> Implementation;
+
+    /// Returns the instructions for models.
+    fn instructions(&self) -> &str;
+
+    /// Returns the definitions for `tools/list`.
+    fn definitions(&self) -> Vec<Value>;
+
+    /// Answers a call. An unknown tool and wrong arguments are protocol errors.
+    fn call(
+        &self,
+        tool: &str,
+        arguments: RawObject,
+    ) -> impl Future<Output = Result<ToolAnswer, ErrorObject>> + Send;
+}
+
+/// The name of a server, for programs and for people.
+#[derive(Debug, Clone, Copy)]
+pub struct Implementation {
+    pub name: &'static str,
+    pub title: &'static str,
+}
+
+/// The result of a call: structured content, or a message that helps the model to call again.
+pub type ToolAnswer = Result<Value, String>;
 
 /// Serves until the client closes its end.
 pub async fn serve(
-    answers: Arc<AgentAnswers>,
+    server: Arc<impl ToolServer>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
@@ -39,7 +60,7 @@ pub async fn serve(
             Line::End => return Ok(()),
             Line::Truncated => Some(too_long()),
             Line::Whole if line.iter().all(u8::is_ascii_whitespace) => None,
-            Line::Whole => answer(&answers, &line).await,
+            Line::Whole => answer(&*server, &line).await,
         };
         if let Some(response) = response {
             write(&mut output, response).await?;
@@ -60,11 +81,11 @@ fn too_long() -> Response {
     Response::from_error(None, error)
 }
 
-async fn answer(answers: &AgentAnswers, line: &[u8]) -> Option<Response> {
+async fn answer(server: &impl ToolServer, line: &[u8]) -> Option<Response> {
     match Message::parse(line) {
         Ok(Message::Request(request)) => {
             let id = request.id.clone();
-            Some(match respond(answers, &request).await {
+            Some(match respond(server, &request).await {
                 Ok(result) => Response::from_result(id, result),
                 Err(error) => Response::from_error(Some(id), error),
             })
@@ -75,27 +96,23 @@ async fn answer(answers: &AgentAnswers, line: &[u8]) -> Option<Response> {
     }
 }
 
-async fn respond(answers: &AgentAnswers, request: &Request) -> Result<Raw, ErrorObject> {
+async fn respond(server: &impl ToolServer, request: &Request) -> Result<Raw, ErrorObject> {
     let params = request
         .open_params()
         .map_err(|error| invalid(format!("`params` cannot be read: {error}")))?;
     let era = era(request, &params)?;
     let result = match (request.method.as_str(), era) {
-        (method::DISCOVER, Era::Modern) => discover(),
-        (method::INITIALIZE, Era::Legacy) => initialize(&params),
+        (method::DISCOVER, Era::Modern) => discover(server),
+        (method::INITIALIZE, Era::Legacy) => initialize(server, &params),
         (method::PING, Era::Legacy) => json!({}),
-        (method::LIST_TOOLS, _) => list_tools(answers),
-        (method::CALL_TOOL, _) => call(answers, &params).await?,
+        (method::LIST_TOOLS, _) => json!({ "tools": server.definitions() }),
+        (method::CALL_TOOL, _) => call(server, &params).await?,
         (name, _) => return Err(unknown_method(name)),
     };
     Ok(raw(&match era {
         Era::Legacy => result,
-        Era::Modern => to_modern(result, request.method != method::CALL_TOOL),
+        Era::Modern => to_modern(server, result, request.method != method::CALL_TOOL),
     }))
-}
-
-fn list_tools(answers: &AgentAnswers) -> Value {
-    json!({ "tools": AgentTool::ALL.map(|tool| tool.definition(&answers.library)) })
 }
 
 fn unknown_method(name: &str) -> ErrorObject {
@@ -134,36 +151,40 @@ fn missing_meta(key: &str) -> ErrorObject {
     ))
 }
 
+/// Returns the protocol error for a call of a tool that does not exist.
+pub fn unknown_tool(name: &str) -> ErrorObject {
+    invalid(format!("there is no tool `{name}`"))
+}
+
 fn invalid(message: String) -> ErrorObject {
     ErrorObject::new(code::INVALID_PARAMS, message)
 }
 
-fn discover() -> Value {
+fn discover(server: &impl ToolServer) -> Value {
     json!({
         "supportedVersions": [ProtocolVersion::LATEST.as_str()],
         "capabilities": { "tools": {} },
-        "instructions": INSTRUCTIONS,
+        "instructions": server.instructions(),
     })
 }
 
-fn initialize(params: &RawObject) -> Value {
+fn initialize(server: &impl ToolServer, params: &RawObject) -> Value {
     let proposed: String = params.read("protocolVersion").unwrap_or_default();
     json!({
         "protocolVersion": ProtocolVersion::negotiate_legacy(&proposed).as_str(),
         "capabilities": { "tools": {} },
-        "serverInfo": implementation(),
-        "instructions": INSTRUCTIONS,
+        "serverInfo": server_info(server),
+        "instructions": server.instructions(),
     })
 }
 
-async fn call(answers: &AgentAnswers, params: &RawObject) -> Result<Value, ErrorObject> {
+async fn call(server: &impl ToolServer, params: &RawObject) -> Result<Value, ErrorObject> {
     let name: String = params.read("name").unwrap_or_default();
-    let tool: AgentTool = name.parse()?;
     let arguments = params.get("arguments");
     let arguments = arguments.filter(|arguments| arguments.get() != "null");
     let arguments = RawObject::open_or_empty(arguments)
         .map_err(|_| invalid("`arguments` must be an object".to_owned()))?;
-    Ok(tool_result(tool.call(answers, &arguments).await?))
+    Ok(tool_result(server.call(&name, arguments).await?))
 }
 
 fn tool_result(answer: ToolAnswer) -> Value {
@@ -172,25 +193,26 @@ fn tool_result(answer: ToolAnswer) -> Value {
             "content": [{ "type": "text", "text": answer.to_string() }],
             "structuredContent": answer,
         }),
-        Err(miss) => {
-            json!({ "content": [{ "type": "text", "text": miss.to_string() }], "isError": true })
+        Err(message) => {
+            json!({ "content": [{ "type": "text", "text": message }], "isError": true })
         }
     }
 }
 
 /// Adds the fields that every modern result has.
-fn to_modern(mut result: Value, cacheable: bool) -> Value {
+fn to_modern(server: &impl ToolServer, mut result: Value, cacheable: bool) -> Value {
     result["resultType"] = json!(result_type::COMPLETE);
     if cacheable {
         result["ttlMs"] = json!(CACHE_MS);
         result["cacheScope"] = json!("public");
     }
-    result["_meta"] = json!({ meta::SERVER_INFO: implementation() });
+    result["_meta"] = json!({ meta::SERVER_INFO: server_info(server) });
     result
 }
 
-fn implementation() -> Value {
-    json!({ "name": "agent-capabilities", "title": "Agent capabilities", "version": env!("CARGO_PKG_VERSION") })
+fn server_info(server: &impl ToolServer) -> Value {
+    let Implementation { name, title } = server.implementation();
+    json!({ "name": name, "title": title, "version": env!("CARGO_PKG_VERSION") })
 }
 
 fn refusal(malformed: &MalformedMessage) -> Response {

@@ -196,8 +196,12 @@ mod tests {
         let calendar = DemoServer::new(DemoName::Calendar);
         let day = json!({ "date": "2026-11-16", "minutes": 60 });
         let slot = call(&calendar, "find_free_slot", &day).await.unwrap();
-        assert_eq!(slot, json!({ "date": "2026-11-16", "start": "10:30", "end": "11:30" }));
-        let event = json!({ "title": "Tasting", "date": "2026-11-16", "start": "10:30", "end": "11:30" });
+        assert_eq!(
+            slot,
+            json!({ "date": "2026-11-16", "start": "10:30", "end": "11:30" })
+        );
+        let event =
+            json!({ "title": "Tasting", "date": "2026-11-16", "start": "10:30", "end": "11:30" });
         call(&calendar, "create_event", &event).await.unwrap();
         let next = call(&calendar, "find_free_slot", &day).await.unwrap();
         assert_eq!(next["start"], "14:00");

@@ -6,6 +6,7 @@
 //! every command in a document is valid.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use kitbag_testkit::guide::documents;
@@ -48,9 +49,23 @@ fn check_configuration(document: &str, configuration: &str) {
     );
 }
 
+/// Without Node.js, Python, uv or any other program but the shell.
+#[test]
+fn the_first_minute_of_the_readme_needs_no_other_program() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let programs = tempfile::tempdir().expect("a temporary directory");
+    symlink("/bin/bash", programs.path().join("bash")).expect("the directory is ours");
+    symlink(kitbag(), programs.path().join("kitbag")).expect("the directory is ours");
+    let terminal = Terminal {
+        home: home.path(),
+        path: programs.path().display().to_string(),
+    };
+    Transcript::read(&documents()["README.md"], "console").replay(&terminal);
+}
+
 #[test]
 fn a_newcomer_needs_at_most_four_commands_for_the_first_call() {
-    let transcript = Transcript::read(&documents()["README.md"], "console real");
+    let transcript = Transcript::read(&documents()["README.md"], "console");
     let call = transcript
         .steps()
         .position(|step| step.command.starts_with("kitbag call "));

@@ -16,7 +16,9 @@ pub fn is_path(command: &str) -> bool {
 
 /// Returns the path of this program for the command `kitbag`, which need not be on the PATH.
 pub(crate) fn this_program(command: &str) -> Option<PathBuf> {
-    (command == "kitbag").then(|| env::current_exe().ok()).flatten()
+    (command == "kitbag")
+        .then(|| env::current_exe().ok())
+        .flatten()
 }
 
 /// Returns the program that a command without a path launches.

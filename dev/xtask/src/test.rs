@@ -223,7 +223,14 @@ fn tests(repository: &Repository) -> anyhow::Result<()> {
 fn quick_tests(repository: &Repository) -> anyhow::Result<()> {
     let arguments: &[&str] = if processes::exists("cargo-nextest") {
         let but_processes = "not (binary(e2e) or binary(third_party) or package(xtask))";
-        &["nextest", "run", "--workspace", "--no-fail-fast", "-E", but_processes]
+        &[
+            "nextest",
+            "run",
+            "--workspace",
+            "--no-fail-fast",
+            "-E",
+            but_processes,
+        ]
     } else {
         &["test", "--workspace", "--lib", "--bins"]
     };

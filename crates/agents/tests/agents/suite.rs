@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use kitbag_agents::{AgentAnswers, AgentTool, Library};
+use kitbag_agents::{AgentAnswers, Library};
+use kitbag_tool_server::ToolServer as _;
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -442,13 +443,9 @@ pub(crate) async fn miss(answers: &AgentAnswers, tool: &str, arguments: &Value) 
 }
 
 async fn call(answers: &AgentAnswers, tool: &str, arguments: &Value) -> Result<Value, String> {
-    let tool: AgentTool = tool.parse().map_err(|_| format!("no tool {tool}"))?;
     let arguments: RawObject = serde_json::from_value(arguments.clone()).unwrap();
-    let reported = tool
-        .call(answers, &arguments)
-        .await
-        .map_err(|error| error.message)?;
-    reported.map_err(|miss| miss.to_string())
+    let answer = answers.call(tool, arguments).await;
+    answer.map_err(|error| error.message)?
 }
 
 /// True if the answer contains everything expected; it may contain more.

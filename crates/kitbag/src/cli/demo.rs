@@ -1,7 +1,7 @@
 //! `kitbag demo`: a tour with three servers that are part of this program.
 //!
-//! The tour runs the verbs that it shows, against a gateway with a configuration and data directory
-//! of its own. It leaves no file behind.
+//! The tour runs the verbs that it shows, with a configuration and data directory of its own, which
+//! it removes at the end.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,12 +12,9 @@ use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
 use kitbag_demo::{DemoName, DemoServer};
 use kitbag_tool_server::serve;
-#[cfg(unix)]
-use rustix::process::{Pid, Signal};
 use serde::Serialize;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::Command;
 
 use super::Invocation;
 
@@ -43,7 +40,9 @@ enum Verb {
 
 /// Serve one of the demo's servers on stdin and stdout.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  kitbag servers add desk -- kitbag demo serve desk")]
+#[command(
+    after_help = "Examples:\n  kitbag demo serve desk\n  kitbag servers add desk -- kitbag demo serve desk"
+)]
 struct ServeArguments {
     /// shop, desk or calendar.
     #[arg(value_name = "NAME")]
@@ -61,15 +60,15 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-/// One stop of the tour: a command and what it shows.
+/// One stop of the tour: a command, and the text above it.
 struct Stop {
     text: &'static str,
     words: &'static [&'static str],
 }
 
-const STOPS: [Stop; 6] = [
+const STOPS: [Stop; 7] = [
     Stop {
-        text: "Three servers of an imaginary tea shop are connected. A model that is connected to\n\
+        text: "Three servers of an imaginary tea shop are configured. A model that is connected to\n\
                Kitbag does not get all their tools, but four that find and call the others.",
         words: &["stats", "tokens"],
     },
@@ -84,36 +83,61 @@ const STOPS: [Stop; 6] = [
     Stop {
         text: "A program calls several tools in one turn, in a sandbox, and only its result goes\n\
                back to the model:",
-        words: &["run", PROGRAM_FILE],
+        words: &["run", OPEN_TICKETS.0],
     },
     Stop {
-        text: "Kitbag learns from use. Nothing says that this task needs a refund …",
-        words: &["search", "calm down the angry lady from Lyon", "-n", "3"],
+        text: "Kitbag learns from use. No description says that this may take a refund:",
+        words: &[
+            "search",
+            "make it right with the woman from Lyon",
+            "-n",
+            "3",
+        ],
     },
     Stop {
-        text: "",
-        words: &["learned", "list"],
+        text: "An agent searches for it and refunds an order …",
+        words: &["run", APOLOGY.0],
+    },
+    Stop {
+        text: "… and the next one with such a task finds the tool:",
+        words: &[
+            "search",
+            "make it right with the man from Prague",
+            "-n",
+            "3",
+        ],
     },
 ];
 
-const PROGRAM_FILE: &str = "open-tickets.js";
-const PROGRAM: &str = r#"const { tickets } = await tools.desk.list_tickets({ status: "open" });
+/// The programs of the tour: name and content.
+const OPEN_TICKETS: (&str, &str) = (
+    "open-tickets.js",
+    r#"const { tickets } = await tools.desk.list_tickets({ status: "open" });
 return Promise.all(tickets.map(async ({ ticket, subject, order }) => {
   const { status, total } = await tools.shop.get_order({ order });
   return `#${ticket} ${subject}: order ${order}, ${total} EUR, ${status}`;
 }));
-"#;
+"#,
+);
+const APOLOGY: (&str, &str) = (
+    "apology.js",
+    r#"const found = await search("make it right with the woman from Lyon");
+const refunded = await tools.shop.refund_order({ order: 1004, reason: "broken" });
+return { found: found.length, refunded: refunded.order };
+"#,
+);
 
 #[derive(Debug, Serialize)]
 struct StopReport {
     text: &'static str,
+    /// The program that the command runs, if any.
+    program: Option<&'static str>,
     command: String,
     output: String,
 }
 
 async fn run_tour(invocation: &Invocation) -> anyhow::Result<()> {
     let tour = Tour::new()?;
-    let gateway = tour.start_gateway().await?;
     let mut reports = Vec::new();
     for stop in STOPS {
         let report = tour.visit(&stop).await?;
@@ -122,7 +146,6 @@ async fn run_tour(invocation: &Invocation) -> anyhow::Result<()> {
         }
         reports.push(report);
     }
-    gateway.stop().await?;
     if invocation.output.json {
         return invocation.show(&reports, |_| String::new());
     }
@@ -130,14 +153,26 @@ async fn run_tour(invocation: &Invocation) -> anyhow::Result<()> {
     Ok(())
 }
 
-const NEXT: &str = "\
+fn indent(text: &str) -> String {
+    let lines = text.lines().map(|line| format!("  {line}\n"));
+    lines.collect()
+}
+
+const NEXT: &str = "
 Next:
   kitbag servers add shop -- kitbag demo serve shop   keep one of these servers
   kitbag import                                       bring the servers of your clients
   kitbag servers find TEXT                            search the MCP registry";
 
 fn format_stop(report: &StopReport) -> String {
-    format!("{}\n\n$ {}\n{}\n", report.text, report.command, report.output.trim_end())
+    let StopReport {
+        text,
+        program,
+        command,
+        output,
+    } = report;
+    let program = program.map(indent).unwrap_or_default();
+    format!("\n{text}\n\n{program}  $ {command}\n{}", indent(output))
 }
 
 /// The directory of the tour, with its configuration and data.
@@ -155,44 +190,30 @@ impl Tour {
         };
         let servers = DemoName::ALL.map(|name| {
             let name = name.name();
-            format!("[servers.{name}]\ncommand = \"kitbag\"\nargs = [\"demo\", \"serve\", \"{name}\"]\n")
+            format!(
+                "[servers.{name}]\ncommand = \"kitbag\"\nargs = [\"demo\", \"serve\", \"{name}\"]\n"
+            )
         });
-        fs::write(tour.config_file(), servers.join("\n"))?;
-        fs::write(tour.directory.path().join(PROGRAM_FILE), PROGRAM)?;
+        // The programs run on the tour's own servers.
+        let policy = "[policy]\ncode_writes = \"allow\"\n".to_owned();
+        let config = [vec![policy], servers.into()].concat().join("\n");
+        for (name, text) in [("kitbag.toml", config.as_str()), OPEN_TICKETS, APOLOGY] {
+            fs::write(tour.directory.path().join(name), text)?;
+        }
         Ok(tour)
-    }
-
-    fn config_file(&self) -> PathBuf {
-        self.directory.path().join("kitbag.toml")
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
             .current_dir(self.directory.path())
-            .env("KITBAG_CONFIG", self.config_file())
+            .env("KITBAG_CONFIG", self.directory.path().join("kitbag.toml"))
             .env("KITBAG_DATA_DIR", self.directory.path().join("data"))
             .env_remove("KITBAG_STORE")
             .env_remove("KITBAG_LOG")
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
             .kill_on_drop(true);
         command
-    }
-
-    /// Starts the gateway that all verbs of the tour join, and waits until it serves.
-    async fn start_gateway(&self) -> anyhow::Result<RunningGateway> {
-        let mut command = self.command();
-        command.args(["serve", "--bind", "127.0.0.1:0", "--log", "error"]);
-        let mut process = command.spawn().context("cannot start a gateway")?;
-        let stdout = process.stdout.take().context("the gateway has no stdout")?;
-        let mut stdout = BufReader::new(stdout).lines();
-        let banner = stdout.next_line().await?;
-        ensure!(banner.is_some(), "the gateway did not start");
-        Ok(RunningGateway {
-            process,
-            _stdout: stdout,
-        })
     }
 
     /// Runs the command of a stop.
@@ -204,29 +225,13 @@ impl Tour {
         let ran = ran.with_context(|| format!("cannot run `{shown}`"))?;
         let errors = String::from_utf8_lossy(&ran.stderr);
         ensure!(ran.status.success(), "`{shown}` failed: {}", errors.trim());
+        let mut programs = [OPEN_TICKETS, APOLOGY].into_iter();
         Ok(StopReport {
             text: stop.text,
+            program: programs.find_map(|(name, text)| stop.words.contains(&name).then_some(text)),
             command: shown,
             output: String::from_utf8_lossy(&ran.stdout).into_owned(),
         })
-    }
-}
-
-struct RunningGateway {
-    process: Child,
-    /// Open, so that the gateway can print.
-    _stdout: Lines<BufReader<ChildStdout>>,
-}
-
-impl RunningGateway {
-    /// Asks the gateway to end, and waits until it has stopped its servers.
-    async fn stop(mut self) -> anyhow::Result<()> {
-        #[cfg(unix)]
-        if let Some(pid) = self.process.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)) {
-            rustix::process::kill_process(pid, Signal::TERM)?;
-            self.process.wait().await?;
-        }
-        self.process.kill().await.context("cannot stop the gateway")
     }
 }
 

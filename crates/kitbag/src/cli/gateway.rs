@@ -7,6 +7,7 @@ use kitbag_gateway::admin::app::{
     App, CallOptions, CallProgress, ServerDefinitions, UnlistedServer,
 };
 use kitbag_gateway::admin::offers::ToolRow;
+use kitbag_gateway::state::background;
 use serde_json::Value;
 
 use super::Invocation;
@@ -130,6 +131,15 @@ impl CommandGateway {
                 let call = CallOptions::with_progress(&mut progress);
                 Box::pin(request.answer(app, call)).await
             }
+        }
+    }
+
+    /// Keeps the index of an own gateway up to date, for programs that search. A running gateway
+    /// does so itself.
+    pub(super) fn index_in_background(&self) {
+        if let Self::Own(app) = self {
+            let indexing = tokio::spawn(background::follow_catalog(app.host().clone()));
+            app.abort_on_close([indexing.abort_handle()]);
         }
     }
 

@@ -90,11 +90,8 @@ impl ExistingClients {
         let find = "kitbag servers find TEXT";
         let next = if self.servers == 0 {
             [
+                NextStep::new("kitbag demo", "see it work, without a download"),
                 NextStep::new(find, "search the MCP registry"),
-                NextStep::new(
-                    "kitbag servers add time -- uvx mcp-server-time",
-                    "or add one you know",
-                ),
                 self.install_step("then connect your client"),
             ]
         } else {

@@ -38,6 +38,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let given = Map::from_iter([("code".to_owned(), Value::String(code))]);
     let running = async {
         gateway.fetch_listings(None, invocation.output).await?;
+        gateway.index_in_background();
         let name = "run_code".to_owned();
         let arguments = given;
         let running = gateway.ask(CallAlwaysOnTool { name, arguments });

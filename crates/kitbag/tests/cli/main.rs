@@ -6,13 +6,14 @@
 //! - [`keys_and_secrets`]: `kitbag key` and `kitbag secret`
 //! - [`check`]: `kitbag tools check`; [`openapi`]: `kitbag tools import`
 //! - [`templates`]: `kitbag templates`
-//! - [`context`]: `kitbag context`
+//! - [`context`]: `kitbag context`; [`demo`]: `kitbag demo`
 //! - [`hooks`]: `kitbag install --hook`
 //! - [`configuration`]: files, variables and flags
 
 mod check;
 mod configuration;
 mod context;
+mod demo;
 mod hooks;
 mod keys_and_secrets;
 mod openapi;

@@ -13,9 +13,9 @@ const CURSOR: &str = r#"{ "mcpServers": {
 
 const NOTHING_ANYWHERE: &str = "\
 No servers configured yet. What to do next:
-  kitbag servers find TEXT                        search the MCP registry
-  kitbag servers add time -- uvx mcp-server-time  or add one you know
-  kitbag install --client NAME                    then connect your client
+  kitbag demo                   see it work, without a download
+  kitbag servers find TEXT      search the MCP registry
+  kitbag install --client NAME  then connect your client
 ";
 
 const TWO_IN_CURSOR: &str = "\

@@ -137,7 +137,7 @@ fn without_a_server_a_person_reads_how_to_begin() {
         let printed = home.run(&[verb]);
         assert_eq!((printed.code, printed.stdout.as_str()), (Some(0), ""));
         assert!(
-            printed.stderr.contains("kitbag servers add"),
+            printed.stderr.contains("kitbag servers find"),
             "{}",
             printed.stderr
         );

@@ -5,6 +5,7 @@
 
 use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
 
+use crate::engine::row_struct::row_struct;
 use crate::{Error, Store, skip_unreadable, unreadable};
 
 /// A report to store.
@@ -158,20 +159,21 @@ impl Store {
 /// The columns of a row, in the order of [`FeedbackRow`].
 const COLUMNS: &str = "id, tenant, key_id, client, at, kind, severity, tool, summary, details, resolved_at, resolution";
 
-#[derive(sqlx::FromRow)]
-struct FeedbackRow {
-    id: i64,
-    tenant: String,
-    key_id: Option<String>,
-    client: Option<String>,
-    at: i64,
-    kind: String,
-    severity: Option<String>,
-    tool: Option<String>,
-    summary: String,
-    details: Option<String>,
-    resolved_at: Option<i64>,
-    resolution: Option<String>,
+row_struct! {
+    struct FeedbackRow {
+        id: i64,
+        tenant: String,
+        key_id: Option<String>,
+        client: Option<String>,
+        at: i64,
+        kind: String,
+        severity: Option<String>,
+        tool: Option<String>,
+        summary: String,
+        details: Option<String>,
+        resolved_at: Option<i64>,
+        resolution: Option<String>,
+    }
 }
 
 fn read_feedback(row: FeedbackRow) -> Result<StoredFeedback, Error> {

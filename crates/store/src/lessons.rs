@@ -5,6 +5,7 @@
 use kitbag_domain::{KeyId, Tenant, Timestamp};
 
 use crate::engine::query::Query;
+use crate::engine::row_struct::row_struct;
 use crate::{Error, Store, skip_unreadable, small_vector, unreadable};
 
 /// A lesson to store.
@@ -113,18 +114,19 @@ impl Store {
 /// The columns of a row, in the order of [`LessonRow`].
 const COLUMNS: &str = "id, tenant, credential, session, at, tool, signal, model, vector, words";
 
-#[derive(sqlx::FromRow)]
-struct LessonRow {
-    id: i64,
-    tenant: String,
-    credential: Option<String>,
-    session: i64,
-    at: i64,
-    tool: String,
-    signal: String,
-    model: Option<String>,
-    vector: Option<Vec<u8>>,
-    words: Option<String>,
+row_struct! {
+    struct LessonRow {
+        id: i64,
+        tenant: String,
+        credential: Option<String>,
+        session: i64,
+        at: i64,
+        tool: String,
+        signal: String,
+        model: Option<String>,
+        vector: Option<Vec<u8>>,
+        words: Option<String>,
+    }
 }
 
 fn read_lesson(row: LessonRow) -> Result<StoredLesson, Error> {

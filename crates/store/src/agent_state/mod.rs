@@ -5,8 +5,10 @@
 //! the version it read. The caller passes a tenant's limits.
 
 use kitbag_domain::{Tenant, Timestamp};
+use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
 use crate::engine::Transaction;
+use crate::engine::row_struct::row_struct;
 use crate::{Error, Store};
 
 /// A value to store in place of an earlier one.
@@ -176,12 +178,14 @@ impl Store {
     }
 }
 
-/// The totals of a tenant.
-#[derive(Debug, Clone, Copy, Default, sqlx::FromRow)]
-struct StateSums {
-    keys: i64,
-    bytes: i64,
-    last_version: i64,
+row_struct! {
+    /// The totals of a tenant.
+    #[derive(Debug, Clone, Copy, Default)]
+    struct StateSums {
+        keys: i64,
+        bytes: i64,
+        last_version: i64,
+    }
 }
 
 /// The version and the size of a key's row.
@@ -298,20 +302,33 @@ async fn select_version(
 /// The columns of a row without its value, in the order of [`EntryRow`].
 const COLUMNS: &str = "key, version, bytes, updated_at, expires_at";
 
-#[derive(sqlx::FromRow)]
-struct EntryRow {
-    key: String,
-    version: i64,
-    bytes: i64,
-    updated_at: i64,
-    expires_at: Option<i64>,
+row_struct! {
+    struct EntryRow {
+        key: String,
+        version: i64,
+        bytes: i64,
+        updated_at: i64,
+        expires_at: Option<i64>,
+    }
 }
 
-#[derive(sqlx::FromRow)]
 struct ValueRow {
-    #[sqlx(flatten)]
     entry: EntryRow,
     value: String,
+}
+
+impl<'r, R: Row> FromRow<'r, R> for ValueRow
+where
+    EntryRow: FromRow<'r, R>,
+    String: Decode<'r, R::Database> + Type<R::Database>,
+    for<'c> &'c str: ColumnIndex<R>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            entry: EntryRow::from_row(row)?,
+            value: row.try_get("value")?,
+        })
+    }
 }
 
 impl From<EntryRow> for StateEntry {

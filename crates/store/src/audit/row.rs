@@ -8,6 +8,7 @@ use kitbag_domain::{
 };
 
 use super::columns::CALL;
+use crate::engine::row_struct::row_struct;
 use crate::{Error, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,31 +70,33 @@ impl AuditRow {
     }
 }
 
-/// A row as both engines return it.
-#[derive(Debug, sqlx::FromRow)]
-pub(super) struct StoredAuditRow {
-    id: i64,
-    at: i64,
-    event: String,
-    /// Empty for events that belong to no tenant.
-    tenant: String,
-    key_id: Option<String>,
-    actor: Option<String>,
-    client: Option<String>,
-    server: String,
-    kind: String,
-    name: String,
-    outcome: String,
-    latency_us: i64,
-    purpose: String,
-    request_id: Option<String>,
-    run: Option<String>,
-    address: Option<String>,
-    trace_id: Option<String>,
-    detail: Option<String>,
-    tokens: Option<i64>,
-    price_nano_usd: Option<i64>,
-    arguments: Option<String>,
+row_struct! {
+    /// A row as both engines return it.
+    #[derive(Debug)]
+    pub(super) struct StoredAuditRow {
+        id: i64,
+        at: i64,
+        event: String,
+        /// Empty for events that belong to no tenant.
+        tenant: String,
+        key_id: Option<String>,
+        actor: Option<String>,
+        client: Option<String>,
+        server: String,
+        kind: String,
+        name: String,
+        outcome: String,
+        latency_us: i64,
+        purpose: String,
+        request_id: Option<String>,
+        run: Option<String>,
+        address: Option<String>,
+        trace_id: Option<String>,
+        detail: Option<String>,
+        tokens: Option<i64>,
+        price_nano_usd: Option<i64>,
+        arguments: Option<String>,
+    }
 }
 
 impl StoredAuditRow {

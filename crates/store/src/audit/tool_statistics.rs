@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kitbag_domain::{Capability, LatencyHistogram, NanoUsd, Outcome, Timestamp};
 
+use crate::engine::row_struct::row_struct;
 use crate::{Error, Store, unreadable};
 
 /// The calls of one tool in figures.
@@ -33,16 +34,18 @@ pub struct AuditSpan {
     pub until: Timestamp,
 }
 
-/// A tool call with the columns needed for counting.
-#[derive(Debug, sqlx::FromRow)]
-struct ToolCallRow {
-    id: i64,
-    server: String,
-    name: String,
-    outcome: String,
-    latency_us: i64,
-    tokens: Option<i64>,
-    price_nano_usd: Option<i64>,
+row_struct! {
+    /// A tool call with the columns needed for counting.
+    #[derive(Debug)]
+    struct ToolCallRow {
+        id: i64,
+        server: String,
+        name: String,
+        outcome: String,
+        latency_us: i64,
+        tokens: Option<i64>,
+        price_nano_usd: Option<i64>,
+    }
 }
 
 /// The number of rows that are read at once; a busy gateway has millions a day.

@@ -1,8 +1,10 @@
 //! The two engines of a store, and how a statement reaches the one in use.
 
 pub(crate) mod advisory;
+mod migrations;
 pub(crate) mod postgres;
 pub(crate) mod query;
+pub(crate) mod row_struct;
 pub(crate) mod sqlite;
 
 use std::time::Duration;

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migrator};
@@ -14,10 +14,22 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions};
 
 use super::advisory::{self, AdvisoryLock};
+use super::migrations::{MigrationFile, build_migrator, migration_files};
 use crate::address::{PoolLimits, PostgresAddress, SchemaName};
 use crate::{Error, store_error};
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+const MIGRATION_FILES: &[MigrationFile] = migration_files![
+    "postgres":
+    "0001_tables",
+    "0002_runs_learned_templates",
+    "0003_priors_audit_costs",
+    "0004_lessons",
+    "0005_approved_definitions",
+    "0006_credentials",
+    "0007_agent_state_feedback_facts",
+];
+
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| build_migrator(MIGRATION_FILES));
 
 /// How much longer than the server's own statement timeout an answer may take.
 const ROUND_TRIP: Duration = Duration::from_secs(5);

@@ -9,6 +9,7 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use sqlx::ConnectOptions;
@@ -19,10 +20,29 @@ use sqlx::sqlite::{
     SqliteSynchronous,
 };
 
+use super::migrations::{MigrationFile, build_migrator, migration_files};
 use crate::address::directory_of;
 use crate::{Error, store_error};
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+const MIGRATION_FILES: &[MigrationFile] = migration_files![
+    "sqlite":
+    "0001_listings_keys_audit",
+    "0002_vectors_mirror",
+    "0003_secrets",
+    "0004_logins",
+    "0005_audit_events",
+    "0006_key_role_expiry_use",
+    "0007_mirror_owners",
+    "0008_namespaces_properties_changes",
+    "0009_runs_learned_templates",
+    "0010_priors_audit_costs",
+    "0011_lessons",
+    "0012_approved_definitions",
+    "0013_credentials",
+    "0014_agent_state_feedback_facts",
+];
+
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| build_migrator(MIGRATION_FILES));
 
 /// Reads are short and come from memory, so a few connections serve many requests.
 const READERS: u32 = 4;

@@ -6,6 +6,7 @@
 use kitbag_domain::{Tenant, Timestamp};
 
 use crate::engine::query::Query;
+use crate::engine::row_struct::row_struct;
 use crate::{ContextVector, Error, Store, skip_unreadable, small_vector, unreadable};
 
 /// A fact to store. The fields with `_key` hold the text in its form for comparison with queries.
@@ -161,23 +162,24 @@ const INSERTED_COLUMNS: &str = "tenant, fingerprint, subject, subject_key, predi
 const COLUMNS: &str = "id, tenant, subject, subject_key, predicate, predicate_key, object, source, \
                        url, quote, authority, observed_at, valid_until, model, vector";
 
-#[derive(sqlx::FromRow)]
-struct FactRow {
-    id: i64,
-    tenant: String,
-    subject: String,
-    subject_key: String,
-    predicate: String,
-    predicate_key: String,
-    object: String,
-    source: String,
-    url: Option<String>,
-    quote: String,
-    authority: i64,
-    observed_at: i64,
-    valid_until: Option<i64>,
-    model: Option<String>,
-    vector: Option<Vec<u8>>,
+row_struct! {
+    struct FactRow {
+        id: i64,
+        tenant: String,
+        subject: String,
+        subject_key: String,
+        predicate: String,
+        predicate_key: String,
+        object: String,
+        source: String,
+        url: Option<String>,
+        quote: String,
+        authority: i64,
+        observed_at: i64,
+        valid_until: Option<i64>,
+        model: Option<String>,
+        vector: Option<Vec<u8>>,
+    }
 }
 
 fn read_fact(row: FactRow) -> Result<StoredFact, Error> {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use kitbag_domain::{Launch, Template};
 
+use super::install_command::install_advice;
 use crate::programs;
 use crate::spec::{ServerLimits, ServerSpec};
 
@@ -186,12 +187,9 @@ impl<'a> LaunchedServer<'a> {
             None if programs::is_path(command) => {
                 format!("set `command` of {table} to a program on this machine")
             }
-            None => format!(
-                "check that `{command}` is installed and on the PATH of this process{}",
-                install_advice(command)
-                    .map(|how| format!("; {how}"))
-                    .unwrap_or_default()
-            ),
+            None => install_advice(command).unwrap_or_else(|| {
+                format!("check that `{command}` is installed and on the PATH of this process")
+            }),
         }
     }
 
@@ -301,17 +299,4 @@ pub(crate) fn strip_version(package: &str) -> String {
         .skip(1)
         .find(|(_, c)| matches!(c, '@' | '=' | '<' | '>' | '[' | '~'));
     package[..end.map_or(package.len(), |(at, _)| at)].to_owned()
-}
-
-fn install_advice(command: &str) -> Option<String> {
-    Some(match command {
-        "node" | "npx" | "npm" => format!(
-            "get Node.js {} or later from https://nodejs.org",
-            programs::NODE
-        ),
-        "uv" | "uvx" => "get uv from https://docs.astral.sh/uv".to_owned(),
-        "docker" => "get Docker from https://docs.docker.com/get-docker".to_owned(),
-        "bun" | "bunx" => "get Bun from https://bun.sh".to_owned(),
-        _ => return None,
-    })
 }

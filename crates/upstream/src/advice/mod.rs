@@ -3,7 +3,9 @@
 //! # Layout
 //! - this file: the advice for each cause
 //! - [`launched_server`]: advice that depends on how the server is launched
+//! - [`install_command`]: the command that installs a missing launcher
 
+mod install_command;
 mod launched_server;
 
 use kitbag_domain::ServerName;

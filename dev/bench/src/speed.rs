@@ -112,7 +112,7 @@ impl Point {
     }
 }
 
-const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
+const SIZES: [usize; 5] = [1_000, 10_000, 50_000, 100_000, 1_000_000];
 
 /// Measures each size in its own process, so that its memory is separate.
 fn curve(repository: &Repository, tools: &[Tool], up_to: usize) -> anyhow::Result<Vec<Point>> {

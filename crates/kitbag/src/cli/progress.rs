@@ -1,7 +1,7 @@
 //! Progress output for long work.
 //!
-//! At a terminal, one line is redrawn and finally cleared; elsewhere a line is printed now and then.
-//! Short waits and JSON output show nothing.
+//! One line is redrawn and finally cleared. Short waits, JSON output and anything but a terminal show
+//! nothing.
 
 use std::io::{self, IsTerminal as _, StderrLock, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,19 +18,20 @@ pub struct ProgressDisplay(Option<ProgressLine>);
 #[derive(Debug)]
 struct ProgressLine {
     texts: Sender<String>,
-    writer: JoinHandle<()>,
+    /// Fails if stderr is closed, about which nothing can be done.
+    writer: JoinHandle<io::Result<()>>,
 }
 
 impl Output {
     /// Shows `text` until the returned value is dropped.
     pub fn progress(self, text: &str) -> ProgressDisplay {
-        if self.json {
+        if self.json || !io::stderr().is_terminal() {
             return ProgressDisplay(None);
         }
         let (texts, updates) = channel();
         let first = strip_controls(text);
         // Work may block the runtime's threads for seconds, so the writer has its own thread.
-        let writer = std::thread::spawn(move || run_writer(first, &updates));
+        let writer = std::thread::spawn(move || draw_line(first, &updates));
         ProgressDisplay(Some(ProgressLine { texts, writer }))
     }
 
@@ -57,7 +58,7 @@ impl Drop for ProgressDisplay {
             return;
         };
         drop(texts);
-        let _panicked = writer.join();
+        let _unheard = writer.join();
     }
 }
 
@@ -71,15 +72,6 @@ pub fn lock_stderr() -> StderrLock<'static> {
 
 /// Width of the progress line at the cursor.
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
-
-fn run_writer(text: String, updates: &Receiver<String>) {
-    // Nothing can be done if stderr is closed.
-    let _unheard = if io::stderr().is_terminal() {
-        draw_line(text, updates)
-    } else {
-        print_lines(text, updates)
-    };
-}
 
 /// Redraws one line.
 fn draw_line(mut text: String, updates: &Receiver<String>) -> io::Result<()> {
@@ -102,28 +94,6 @@ fn draw_line(mut text: String, updates: &Receiver<String>) -> io::Result<()> {
             stderr.flush()?;
         }
         wait = FRAME_INTERVAL;
-    }
-}
-
-/// Prints a line after a second, then the latest text every ten seconds.
-fn print_lines(mut text: String, updates: &Receiver<String>) -> io::Result<()> {
-    let mut due = Some(Instant::now() + PRINT_DELAY);
-    loop {
-        let wait = due.map_or(PRINT_INTERVAL, |due| {
-            due.saturating_duration_since(Instant::now())
-        });
-        match next_event(updates, wait) {
-            ProgressEvent::Over => return Ok(()),
-            ProgressEvent::Text(newer) if newer != text => {
-                text = newer;
-                due = due.or(Some(Instant::now() + PRINT_INTERVAL));
-            }
-            ProgressEvent::Text(_) | ProgressEvent::None => {}
-        }
-        if due.is_some_and(|due| due <= Instant::now()) {
-            writeln!(io::stderr(), "{text} …")?;
-            due = None;
-        }
     }
 }
 
@@ -163,8 +133,6 @@ fn clear_line(out: &mut impl Write) -> io::Result<()> {
 
 const DRAW_DELAY: Duration = Duration::from_millis(400);
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
-const PRINT_DELAY: Duration = Duration::from_secs(1);
-const PRINT_INTERVAL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {

@@ -175,6 +175,15 @@ fn format_stop(report: &StopReport) -> String {
     format!("\n{text}\n\n{program}  $ {command}\n{}", indent(output))
 }
 
+/// The programs are the tour's own: they may write, and run on kernels that lack a layer of the jail.
+const SETTINGS: &str = "\
+[policy]
+code_writes = \"allow\"
+
+[code]
+isolation = \"best_effort\"
+";
+
 /// The directory of the tour, with its configuration and data.
 struct Tour {
     directory: TempDir,
@@ -194,9 +203,7 @@ impl Tour {
                 "[servers.{name}]\ncommand = \"kitbag\"\nargs = [\"demo\", \"serve\", \"{name}\"]\n"
             )
         });
-        // The programs run on the tour's own servers.
-        let policy = "[policy]\ncode_writes = \"allow\"\n".to_owned();
-        let config = [vec![policy], servers.into()].concat().join("\n");
+        let config = format!("{SETTINGS}\n{}", servers.join("\n"));
         for (name, text) in [("kitbag.toml", config.as_str()), OPEN_TICKETS, APOLOGY] {
             fs::write(tour.directory.path().join(name), text)?;
         }

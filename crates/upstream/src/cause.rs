@@ -127,7 +127,7 @@ impl Cause {
             true if !programs::is_program(path) => Some(Self::NotExecutable {
                 path: path.to_owned(),
             }),
-            false if programs::find_on_path(command).is_none() => {
+            false if programs::find_program(command).is_none() => {
                 Some(Self::program_not_found(command))
             }
             _ => None,

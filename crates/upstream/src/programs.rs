@@ -21,11 +21,13 @@ pub(crate) fn this_program(command: &str) -> Option<PathBuf> {
         .flatten()
 }
 
-/// Returns the program that a command without a path launches.
+/// Returns the program that a server's command without a path launches.
+pub(crate) fn find_program(command: &str) -> Option<PathBuf> {
+    this_program(command).or_else(|| find_on_path(command))
+}
+
+/// Returns the program of that name on the PATH.
 pub fn find_on_path(command: &str) -> Option<PathBuf> {
-    if let Some(program) = this_program(command) {
-        return Some(program);
-    }
     // The directories that the system searches for a process without a PATH.
     let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     env::split_paths(&folders)

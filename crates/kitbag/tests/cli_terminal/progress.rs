@@ -1,6 +1,7 @@
 //! Progress is shown if a command takes longer than a second.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use crate::terminal::Terminal;
@@ -25,9 +26,9 @@ fn home() -> Home {
 }
 
 #[test]
-fn without_a_terminal_a_long_wait_is_one_plain_line() {
+fn without_a_terminal_a_long_wait_shows_nothing() {
     let output = home().run(&["servers", "test", "slow"]);
-    assert_eq!(output.stderr, "Starting 1 server: 0 of 1 done …\n");
+    assert_eq!(output.stderr, "");
     assert!(output.stdout.contains("works"), "{}", output.stdout);
 }
 
@@ -56,6 +57,30 @@ fn at_a_terminal_a_line_moves_and_is_gone_in_the_end() {
         .unwrap_or_default();
     let result = wiped.trim_start_matches([' ', '\r']);
     assert!(result.starts_with("NAME"), "{left:?}");
+}
+
+#[test]
+fn the_progress_of_a_call_is_shown_with_and_without_a_running_gateway() {
+    let home = Home::new();
+    home.add_testbed();
+    let call = ["call", "bed__slow", "ms=2000", "steps=8"];
+    let check = |shown: &str| {
+        assert!(shown.contains(" %, still at it"), "{shown:?}");
+        assert!(
+            shown.trim_end().ends_with("slept 2000 ms in 8 steps"),
+            "{shown:?}"
+        );
+    };
+    check(&at_a_terminal(&home, &call));
+
+    let mut serve = home.command(&["serve", "--bind", "127.0.0.1:0"]);
+    let mut gateway = serve.stdout(Stdio::piped()).spawn().unwrap();
+    let mut banner = String::new();
+    let stdout = gateway.stdout.as_mut().unwrap();
+    BufReader::new(stdout).read_line(&mut banner).unwrap();
+    check(&at_a_terminal(&home, &call));
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
 }
 
 #[test]

@@ -25,7 +25,7 @@ impl Vault {
         change: CredentialChange,
         at: Timestamp,
     ) -> Result<CredentialFields, Error> {
-        // A token renewal and an operator who sets a field may coincide.
+        // A token refresh and an operator who sets a field may coincide.
         let _guard = StoreLock::acquire(self.address(), "credentials.lock", "credentials").await?;
         let mut fields = self.open_credential_key(key).await?.unwrap_or_default();
         change.apply(&mut fields);

@@ -1,4 +1,4 @@
-//! Tokens: fetched once, cached until shortly before they expire, and renewed.
+//! Tokens: fetched once, cached until shortly before they expire, and refreshed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -170,7 +170,7 @@ async fn each_answer_gets_its_share_of_the_room() {
         )
         .await
         .text();
-        assert_eq!(text.matches("[Cut: about ").count(), 2, "{text}");
+        assert_eq!(text.matches("[Truncated: about ").count(), 2, "{text}");
         // About four characters per token.
         assert!(text.len() < 2_000 * 6, "{} bytes", text.len());
     }

@@ -73,7 +73,7 @@ async fn check_large(shape: &str, check: impl Fn(&str)) {
         check(result["content"][0]["text"].as_str().unwrap());
         let notice = result["content"][1]["text"].as_str().unwrap();
         assert!(
-            notice.starts_with("[Cut: about ") && notice.contains(" tokens shown."),
+            notice.starts_with("[Truncated: about ") && notice.contains(" tokens shown."),
             "{notice}"
         );
         let (id, offset) = read_on(notice).unwrap();
@@ -128,7 +128,7 @@ async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
             .await
             .text();
         assert!(
-            direct.contains("[Cut: about "),
+            direct.contains("[Truncated: about "),
             "a tool called by its own name is cut as well"
         );
     }

@@ -86,7 +86,7 @@ impl EmbeddingService {
         let _known = self.dimension.set(dimension);
     }
 
-    pub(crate) async fn queries(&self, texts: Vec<String>) -> EmbeddingResult {
+    pub(crate) async fn embed_queries(&self, texts: Vec<String>) -> EmbeddingResult {
         if let Some(error) = self.recent_error() {
             return Err(error);
         }
@@ -95,7 +95,7 @@ impl EmbeddingService {
         self.record_outcome(self.fetch_vectors_within(&texts, timeout).await)
     }
 
-    pub(crate) async fn documents(&self, texts: Vec<String>) -> EmbeddingResult {
+    pub(crate) async fn embed_documents(&self, texts: Vec<String>) -> EmbeddingResult {
         let texts = self.add_prefixes(&texts, TextRole::Document);
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {

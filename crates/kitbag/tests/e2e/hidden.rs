@@ -162,12 +162,12 @@ async fn a_caller_who_needs_no_key_still_reads_which_rule_it_was() {
 async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
     let (gateway, acme, narrow) = start_gateway().await;
     for (key, tools) in [(&acme, None), (&narrow, Some(1))] {
-        let frugal = gateway
+        let small = gateway
             .visitor("/mcp", Era::Legacy)
             .key(key)
             .connect()
             .await;
-        let said = frugal.greeting["instructions"].to_string();
+        let said = small.greeting["instructions"].to_string();
         assert!(said.contains("The tools of 1 servers"), "{said}");
         let all = gateway
             .visitor("/mcp/all", Era::Legacy)
@@ -268,12 +268,12 @@ async fn a_key_of_a_tenant_without_a_table_is_useless_and_gets_a_remedy() {
             "{}",
             read.raw()
         );
-        let frugal = gateway
+        let small = gateway
             .visitor("/mcp", era)
             .key(output.stdout.trim())
             .connect()
             .await;
-        let found = frugal
+        let found = small
             .call("search_available_tools", &json!({ "query": "echo" }))
             .await
             .tool_error();

@@ -139,10 +139,10 @@ async fn a_file_is_found_and_called_seconds_later_and_a_bad_one_harms_no_other()
     assert_eq!(seen[1].body, r#"{"ticket":{"subject":"door"}}"#);
     assert_eq!(desk.tokens_seen(), ["Bearer t0ken"; 2]);
 
-    let frugal = desk.client("/mcp/search", None).await;
+    let small = desk.client("/mcp/search", None).await;
     until("a search finds it", async || {
         let query = json!({ "query": "is there a ticket about the broken printer" });
-        let output = text(&frugal, "search_available_tools", &query).await;
+        let output = text(&small, "search_available_tools", &query).await;
         output.contains("desk(").then_some(())
     })
     .await;

@@ -190,7 +190,7 @@ async fn where_nothing_fits_a_search_says_so() {
         let text = search(&client, query).await;
         assert!(
             text.starts_with("No close match; the nearest are below. Reword, or do it in steps")
-                || text.starts_with("Nothing here seems to do this; it may take another server ("),
+                || text.starts_with("Nothing here seems to do this; it may need another server ("),
             "{query}: {text}"
         );
         let answer = retrieve_answer(&setup.gateway, query).await;

@@ -1,5 +1,5 @@
-//! Text of tool authors is data: on the frugal surfaces a model reads nothing that a user would not see,
-//! and sees whose text it is.
+//! Text of tool authors is data: on the small surfaces a model reads nothing that a user would not
+//! see, and sees whose text it is.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ async fn hostile_shop() -> (Gateway, Remote) {
 }
 
 #[tokio::test]
-async fn what_no_person_sees_reaches_no_model_on_the_frugal_surfaces_and_is_untouched_elsewhere() {
+async fn what_no_person_sees_reaches_no_model_on_the_small_surfaces_and_is_untouched_elsewhere() {
     let (gateway, _shop) = hostile_shop().await;
     for era in Era::each() {
         for path in ["/mcp", "/mcp/search", "/mcp/adaptive", "/mcp/code"] {
@@ -113,7 +113,7 @@ async fn what_no_person_sees_reaches_no_model_on_the_frugal_surfaces_and_is_unto
 }
 
 #[tokio::test]
-async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
+async fn a_secret_its_server_shows_reaches_no_model_on_the_small_surfaces() {
     let secret = "tok-7f3a9c21d4";
     let good = Testbed::new("good").with(&format!(
         "env = {{ API_TOKEN = \"{secret}\", MODE = \"production\" }}"

@@ -1,5 +1,5 @@
-//! Arguments of the wrong type with only one possible meaning: converted on the frugal surfaces, with a
-//! note to the model; passed unchanged to clients on the surface `all`.
+//! Arguments of the wrong type with only one possible meaning: converted on the small surfaces, with
+//! a note to the model; passed unchanged to clients on the surface `all`.
 
 use serde_json::{Value, json};
 

@@ -116,7 +116,7 @@ fn each_check_finds_what_was_planted() {
         ("intents", TOOL, "[\"is there a ticket about the printer\"]", "[]",
             "cat/tools/ticket.toml:7: check intents: `ticket` has no intents"),
         ("secrets", TOOL, "X-Client = \"kitbag\"", secret,
-            "cat/tools/ticket.toml:13: check secrets: this line seems to hold a secret"),
+            "cat/tools/ticket.toml:13: check secrets: this line seems to contain a secret"),
         ("dated-data", DATA, MODELS, &twice,
             "cat/data/models.toml:8: check dated data: `m of p` has two rows that are valid on 2026-01-01"),
     ];

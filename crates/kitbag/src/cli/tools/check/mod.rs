@@ -125,7 +125,7 @@ fn check_source(source: &CheckSource, day: Date) -> Vec<CheckFinding> {
         fits: &kitbag_schema::fits,
         schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &looks_secret,
-        speaks_of_secret: &kitbag_fetch::secrets::is_secret_name,
+        names_secret: &kitbag_fetch::secrets::is_secret_name,
     };
     let providers = check(&CheckInput {
         tools: &source.providers,

@@ -49,11 +49,11 @@ pub(crate) struct ResolvedName {
 
 /// The most things to offer: a model chooses among a few.
 pub(crate) const MOST: usize = 3;
-/// The score and the lead from which common words decide. These and the scores below are measured
+/// The minimum score and lead for common words to decide. These and the scores below are measured
 /// on the suite of questions in the tests.
 const ENOUGH: f32 = 0.5;
 const LEAD: f32 = 0.1;
-/// The score from which common words decide without vectors.
+/// The minimum score for common words to decide without vectors.
 const PLENTY: f32 = 0.7;
 /// A word in this many names means none of them.
 const SHARED_BY_MANY: usize = 3;

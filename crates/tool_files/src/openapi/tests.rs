@@ -147,7 +147,7 @@ fn check_all(imported: &Imported) {
         fits: &kitbag_schema::fits,
         schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &|word| kitbag_clients::text_without_secrets(word) != word,
-        speaks_of_secret: &|name| name.to_lowercase().contains("token"),
+        names_secret: &|name| name.to_lowercase().contains("token"),
     });
     let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert!(

@@ -20,7 +20,7 @@ pub(super) struct Build {
 pub(super) fn build_binaries(release: &Release<'_>) -> anyhow::Result<Vec<Build>> {
     let options = &release.options;
     if options.binary.is_none() {
-        // First of all of them: a build takes long.
+        // All toolchains are checked first, because a build takes long.
         options.targets.iter().try_for_each(check_toolchain)?;
     }
     let mut builds = Vec::new();

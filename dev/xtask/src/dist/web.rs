@@ -1,4 +1,4 @@
-//! What fetches the archives: the Homebrew formula and the Dockerfile of the small image.
+//! The Homebrew formula and the Dockerfile of the small image, which fetch the archives.
 
 use std::process::Command;
 

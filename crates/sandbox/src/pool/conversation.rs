@@ -137,10 +137,10 @@ impl<'a, H: Host> RunConversation<'a, H> {
 fn check_limits(value: RunValue, budget: &Budget) -> RunValue {
     match value {
         Ok(value) if value.get().len() > budget.output => {
-            Err(worker_failure::unreadable(&"its value is too long"))
+            Err(worker_failure::unreadable_error(&"its value is too long"))
         }
         Err(failure) if failure.to_string().len() > MAX_SENTENCE => {
-            Err(worker_failure::unreadable(&"its reason is too long"))
+            Err(worker_failure::unreadable_error(&"its reason is too long"))
         }
         value => value,
     }

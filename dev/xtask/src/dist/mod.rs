@@ -178,7 +178,7 @@ fn copy_file(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 fn create_parent(path: &Path) -> anyhow::Result<()> {
-    let folder = path.parent().context("a file lies in a folder")?;
+    let folder = path.parent().context("the path has no folder")?;
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))
 }
 

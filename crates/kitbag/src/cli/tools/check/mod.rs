@@ -78,7 +78,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     };
     let report = run_checks(&sources, &arguments.wanted, invocation).await?;
     report.show(invocation)?;
-    Ok(to_exit_code(report.passed()))
+    Ok(to_exit_code(report.has_passed()))
 }
 
 /// Runs the requested checks.

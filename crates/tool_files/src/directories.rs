@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_tools_with_one_name_the_later_is_refused() {
+    fn of_two_tools_with_one_name_the_later_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "a", "desk");
         write(folder.path(), "b", "desk");

@@ -83,7 +83,7 @@ fn check_finding(check: &str, file: &str, from: &str, to: &str, expected: &str) 
 }
 
 #[test]
-fn each_check_finds_what_was_planted() {
+fn each_check_finds_its_planted_mistake() {
     let secret = concat!(
         "X-Client = \"ghp_",
         "abcdefghijklmnopqrstuvwxyz0123456789\""
@@ -126,7 +126,7 @@ fn each_check_finds_what_was_planted() {
 }
 
 #[test]
-fn a_sound_catalog_and_that_of_this_repository_pass_and_say_what_was_checked() {
+fn a_valid_catalog_and_the_repositorys_own_pass_and_report_what_was_checked() {
     let output = valid_catalog().ok(&["tools", "check", "cat"]);
     assert!(
         output.contains("1 tool of cat") && output.contains("14 pages"),

@@ -29,7 +29,7 @@ async fn start_gateway() -> Gateway {
 }
 
 async fn client(gateway: &Gateway, path: &str) -> Client {
-    gateway.visitor(path, Era::Modern).connect().await
+    gateway.client_at(path, Era::Modern).connect().await
 }
 
 fn find_tool<'t>(tools: &'t [Value], name: &str) -> Option<&'t Value> {
@@ -37,7 +37,7 @@ fn find_tool<'t>(tools: &'t [Value], name: &str) -> Option<&'t Value> {
 }
 
 #[tokio::test]
-async fn clients_get_tools_as_the_operator_wants_them() {
+async fn clients_get_tools_as_the_operator_overrides_them() {
     let gateway = start_gateway().await;
     for (path, name) in [("/mcp/all", "orchids"), ("/servers/good/mcp", "echo")] {
         let client = client(&gateway, path).await;

@@ -300,7 +300,7 @@ fn operations_of_one_tag_become_one_tool_on_request() {
 }
 
 #[test]
-fn a_document_that_cannot_be_used_is_refused_with_advice() {
+fn a_document_that_cannot_be_used_is_rejected_with_advice() {
     for (text, expected) in [
         (
             "{",

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// The bytes of a schema that a model reads with a mistake.
 const MAX_PIECE: usize = 300;
-/// The bytes of a value, enough to recognise it.
+/// The bytes of a value, enough to recognize it.
 const MAX_VALUE: usize = 60;
 /// The levels of an outline. Deeper ones would exceed the byte limit.
 const OUTLINE_LEVELS: usize = 2;

@@ -18,7 +18,7 @@ use super::pointer::unescape;
 const MAX_ROUNDS: usize = 4;
 /// Larger arguments are left as they are.
 const MAX_BYTES: usize = 256 * 1024;
-/// The bytes of a value that the model sees, enough to recognise it.
+/// The bytes of a value that the model sees, enough to recognize it.
 const MAX_SHOWN: usize = 60;
 /// Further changes are only counted.
 const MAX_CHANGES: usize = 5;

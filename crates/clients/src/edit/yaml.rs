@@ -122,10 +122,10 @@ pub(super) fn set_switch(
     Ok(splice(text, at..at, &line))
 }
 
-/// Turns the lines of an item into comments that [`bring_back`] recognises.
+/// Turns the lines of an item into comments that [`bring_back`] recognizes.
 pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     let root = parse(FileFormat::Yaml, text)?;
-    let lines = lines_of(text, &root, keys, name).ok_or(FileEditError::Entangled)?;
+    let lines = find_lines(text, &root, keys, name).ok_or(FileEditError::Entangled)?;
     let commented = text[lines.clone()].split_inclusive('\n');
     let commented: String = commented.map(|line| format!("{ASIDE}{line}")).collect();
     Ok(splice(text, lines, &commented))

@@ -208,7 +208,7 @@ async fn a_committed_but_unacknowledged_batch_is_not_written_again() {
 }
 
 #[tokio::test]
-async fn while_the_server_is_stopped_rows_are_queued_and_cached_keys_are_recognised() {
+async fn while_the_server_is_stopped_rows_are_queued_and_cached_keys_are_recognized() {
     let mut server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();
     let (sink, key) = (store.start_audit_sink(), create_key(&store).await.unwrap());

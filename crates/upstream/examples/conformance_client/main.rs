@@ -118,7 +118,9 @@ async fn use_with_logins(server: &Arc<Server>, scenario: &Scenario) -> anyhow::R
             Err(error) if wants_login(&error) => {}
             used => return used,
         }
-        let credentials = server.credentials().context("it is not reached over HTTP")?;
+        let credentials = server
+            .credentials()
+            .context("it is not reached over HTTP")?;
         credentials
             .login(&mut person::Agreeable, &Scopes::default())
             .await?;

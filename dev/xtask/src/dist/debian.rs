@@ -80,7 +80,9 @@ fn fill_changelog(release: &Release<'_>) -> anyhow::Result<String> {
 /// The repository's unit, with a permanent user instead of a dynamic one, so that an operator can
 /// manage data and keys as that user.
 fn system_unit() -> anyhow::Result<String> {
-    let start = UNIT.find("[Unit]").context("the unit has no section [Unit]")?;
+    let start = UNIT
+        .find("[Unit]")
+        .context("the unit has no section [Unit]")?;
     let mut unit = UNIT[start..].to_owned();
     for (from, to) in [
         ("/usr/local/bin/kitbag", "/usr/bin/kitbag"),

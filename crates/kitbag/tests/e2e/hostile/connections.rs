@@ -106,7 +106,7 @@ async fn read_beginning(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&piece[..length]).into_owned()
 }
 
-/// Eight responses of 13 MB take a while in an unoptimised build.
+/// Eight responses of 13 MB take a while in an unoptimized build.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(200);
 
 #[tokio::test]

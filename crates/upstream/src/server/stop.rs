@@ -1,6 +1,5 @@
 //! Stops a server when it is idle, when it is replaced and at shutdown.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use kitbag_domain::sync::lock;

@@ -245,7 +245,7 @@ fn first_line(answer: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::reads;
+    use super::is_reading_tool;
 
     #[test]
     fn the_first_verb_in_a_name_says_if_a_tool_reads() {

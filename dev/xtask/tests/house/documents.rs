@@ -62,11 +62,11 @@ fn every_link_to_a_heading_finds_it() {
 const MAX_README_LINES: usize = 200;
 
 #[test]
-fn the_readme_is_short_and_says_how_to_serve_and_how_to_test() {
+fn the_readme_is_short_and_says_how_to_start_and_how_to_test() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let lines = readme.lines().count();
     assert!(lines <= MAX_README_LINES, "the README has {lines} lines");
-    for command in ["cargo run --release -- serve", "cargo xtask test"] {
+    for command in ["cargo run --release -- demo", "cargo xtask test"] {
         let block = format!("```sh\n{command}\n```");
         assert!(readme.contains(&block), "the README lacks `{command}`");
     }

@@ -75,7 +75,7 @@ class Requests:
 
 
 class Texts:
-    """Tokenised texts on the GPU, embedded in blocks of similar length."""
+    """Tokenized texts on the GPU, embedded in blocks of similar length."""
 
     def __init__(self, table):
         ends = table["ends"].astype(np.int64)

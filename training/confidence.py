@@ -130,7 +130,7 @@ def fit_and_print(name, samples, right):
     answered = tested & (samples["kind"] == WHOLE) & samples["right"][:, 1]
     bar = np.quantile(chance[answered], FALSE_ALARMS)
     for kind, what in ((WITHOUT_TOOL, "without the tool"), (WITHOUT_SERVER, "without the server")):
-        print(f"  {what}: {(chance[tested & (samples['kind'] == kind)] < bar).mean():.3f} recognised below {bar:.3f}")
+        print(f"  {what}: {(chance[tested & (samples['kind'] == kind)] < bar).mean():.3f} recognized below {bar:.3f}")
     final = logistic(samples["features"], right, weight)
     print("  constant", f"{final[-1]:.3f}", *(f"{part} {value:.3f}" for part, value in zip(FEATURES, final, strict=False)))
 

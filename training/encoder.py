@@ -1,7 +1,7 @@
 """The encoder: a small BERT with mean pooling, in full precision or with int8 rounding.
 
 The texts of a batch are concatenated into one row of tokens, so nothing is spent on padding.
-Tensors have the names of bases.py. If `quantised` is true, every matrix product gets the same
+Tensors have the names of bases.py. If `quantized` is true, every matrix product gets the same
 numbers as in the int8 runtime: weights rounded per output row, activations per token. Gradients
 ignore the rounding.
 """
@@ -34,7 +34,7 @@ class Encoder(torch.nn.Module):
         super().__init__()
         self.layers = 1 + max(int(name.split(".")[0]) for name in tensors if name[0].isdigit())
         self.dropout = dropout
-        self.quantised = False
+        self.quantized = False
         self.tensors = torch.nn.ParameterDict()
         for name, tensor in tensors.items():
             self[name] = tensor
@@ -56,7 +56,7 @@ class Encoder(torch.nn.Module):
     def forward(self, packed, dtype=torch.bfloat16):
         """Returns one unit vector per text."""
         hidden = self.layered(self.embedded(packed, dtype), packed)
-        # The sum instead of the mean is enough, because the vector is normalised.
+        # The sum instead of the mean is enough, because the vector is normalized.
         return F.normalize(summed(hidden, packed), dim=-1)
 
     def embedded(self, packed, dtype):
@@ -91,10 +91,10 @@ class Encoder(torch.nn.Module):
         return F.dropout(hidden, self.dropout, self.training)
 
     def matrix(self, name, dtype):
-        return (rounded(self[name]) if self.quantised else self[name]).to(dtype)
+        return (rounded(self[name]) if self.quantized else self[name]).to(dtype)
 
     def activation(self, hidden):
-        return rounded(hidden) if self.quantised else hidden
+        return rounded(hidden) if self.quantized else hidden
 
 
 def summed(hidden, packed):

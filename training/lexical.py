@@ -49,12 +49,12 @@ class Lexicon:
         frequency = collections.Counter(term for found in every for term in found)
         self.column = {term: number for number, term in enumerate(frequency)}
         idf = np.array([math.log(1 + (len(tools) - n + 0.5) / (n + 0.5)) for n in frequency.values()], np.float32)
-        found = sum(weight[name] * self.normalised(counted[name], length_penalty[name]) for name in weight).tocsr()
+        found = sum(weight[name] * self.normalized(counted[name], length_penalty[name]) for name in weight).tocsr()
         found.data = found.data * (K1 + 1) / (found.data + K1)
         self.worth = found.multiply(idf).tocsr().T.tocsr()
 
-    def normalised(self, counts, penalty):
-        """Returns the term counts of one field, normalised by its length relative to the average."""
+    def normalized(self, counts, penalty):
+        """Returns the term counts of one field, normalized by its length relative to the average."""
         sizes = np.array([sum(count.values()) for count in counts], np.float32)
         rows = np.repeat(np.arange(len(counts)), [len(count) for count in counts])
         columns = [self.column[term] for count in counts for term in count]

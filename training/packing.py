@@ -1,4 +1,4 @@
-"""Helpers of both packs: reads rows of JSON, and tokenises each distinct text once."""
+"""Helpers of both packs: reads rows of JSON, and tokenizes each distinct text once."""
 
 import json
 

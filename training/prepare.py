@@ -1,11 +1,11 @@
-"""Packs the input of training for the GPU machine: tokenised requests and tool texts, and base weights.
+"""Packs the input of training for the GPU machine: tokenized requests and tool texts, and base weights.
 
 usage: prepare.py DATA BASES PACK
   DATA   folder with retrieval/{train,dev,catalogs} and real-mcp-catalog/
   BASES  folder with minilm/model.safetensors, gte/model.onnx and vocab.txt
   PACK   output folder for train.npz, eval.npz, held-out.json, minilm.npz and gte.npz
 
-Everything is tokenised here, so training needs neither a tokenizer nor the texts. Training sees no
+Everything is tokenized here, so training needs neither a tokenizer nor the texts. Training sees no
 request for the tools of a dev set, and no tool of the servers behind dev/real_intents. Of the
 servers that requests were written for, one in twenty is also held out: its requests choose the
 recipe and the weight of words, and calibrate the confidence.

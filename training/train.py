@@ -83,7 +83,7 @@ def student(options):
     known = CorrectedTeaching(known, np.load(options.work / OPINIONS))
     distil(model, known, data, CORRECTED, log)
     log.report("student of the cross-encoder, too", tests.results(tests.vectors(model)))
-    model.quantised = True
+    model.quantized = True
     log.report("student, rounded afterwards", tests.results(tests.vectors(model)))
     distil(model, known, data, ROUNDED, log)
     vectors = tests.vectors(model)
@@ -148,16 +148,16 @@ def divergence(similarity, wanted):
 def descend(model, loss, stage, log):
     """Runs AdamW with warm-up and linear decay. The result is the average of the last weights."""
     model.train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=stage.rate, weight_decay=0.01, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=stage.rate, weight_decay=0.01, fused=True)
     average = [parameter.detach().clone() for parameter in model.parameters()]
     for step in range(stage.steps):
-        for group in optimiser.param_groups:
+        for group in optimizer.param_groups:
             group["lr"] = stage.rate * min(1, (step + 1) / WARM_UP, max(0.02, 1 - step / stage.steps))
         value = loss()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         torch._foreach_lerp_(average, list(model.parameters()), 0.01 if step > 50 else 0.5)
         if step % 200 == 0:
             log.say(f"step {step} of {stage.steps} loss {value.item():.3f}")

@@ -6,7 +6,7 @@ import random
 from clauses import VERBS
 from document import action, server_words, words
 
-# A word with this many letters can be recognised with one of them wrong.
+# A word with this many letters can be recognized with one of them wrong.
 MISSPELT_FROM = 5
 
 

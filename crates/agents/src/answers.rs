@@ -7,8 +7,8 @@ use crate::meaning::{Embed, Meaning};
 use crate::question::{Candidates, FoundAgent, FoundAgents, FoundCapability, Miss};
 use crate::record::{AgentCapability, AgentFile, Availability};
 use crate::rows::{
-    brief, comparison_row, every_source, full_row, likely, list_row, outline, round_confidence,
-    sources, without,
+    brief_row, candidate_rows, comparison_row, every_source, full_row, list_row, outline,
+    round_confidence, sources, unavailable_row,
 };
 
 /// Answers questions from the library. A name that is not found by its words is found by vectors,
@@ -37,7 +37,7 @@ impl AgentAnswers {
                 mention_doubt(&mut answer, confidence);
             }
             FoundCapability::Several(candidates) => {
-                answer["matches"] = briefs(agent, &candidates.terms);
+                answer["matches"] = brief_rows(agent, &candidates.terms);
                 mention_note(&mut answer, &candidates);
             }
         }
@@ -54,7 +54,7 @@ impl AgentAnswers {
             FoundCapability::Several(candidates) => return Ok(candidates_answer(&candidates)),
         };
         let rows = known.iter().map(|agent| comparison_row(agent, term));
-        let absent = unknown.iter().map(|name| without(name));
+        let absent = unknown.iter().map(|name| unavailable_row(name));
         let rows: Value = rows.chain(absent).collect();
         let mut answer = json!({ "capability": term.name, "comparison": rows });
         let mut silent = known;
@@ -109,15 +109,15 @@ impl AgentAnswers {
 
 /// Answers with the capabilities that may have been meant.
 fn candidates_answer(candidates: &Candidates<'_>) -> Value {
-    let mut answer = json!({ "matches": likely(&candidates.terms) });
+    let mut answer = json!({ "matches": candidate_rows(&candidates.terms) });
     mention_note(&mut answer, candidates);
     answer
 }
 
-fn briefs(agent: &AgentFile, terms: &[(&Term, f32)]) -> Value {
+fn brief_rows(agent: &AgentFile, terms: &[(&Term, f32)]) -> Value {
     let terms = terms.iter();
     terms
-        .map(|(term, confidence)| brief(agent, term, *confidence))
+        .map(|(term, confidence)| brief_row(agent, term, *confidence))
         .collect()
 }
 

@@ -50,7 +50,7 @@ pub enum DataProblem {
     Spelling { elsewhere: String, name: String },
     #[error("it is `{category}` in `{elsewhere}`; one capability has one category")]
     OtherCategory { elsewhere: String, category: String },
-    #[error("the status is `unknown` exactly if the availability is unknown")]
+    #[error("the status must be `unknown` if the availability is unknown, and only then")]
     StatusAndAvailability,
     #[error("a known capability needs a description")]
     NoDescription,

@@ -65,7 +65,7 @@ impl DataTexts {
     pub(crate) fn read(directory: &Path) -> Result<Self, DataError> {
         let mut agents = Vec::new();
         for folder in folders(&directory.join("agents"))? {
-            if let Some((file, text)) = optional(directory, &current(&folder))? {
+            if let Some((file, text)) = read_optional(directory, &current(&folder))? {
                 agents.push(AgentText { file, folder, text });
             }
         }
@@ -94,7 +94,7 @@ impl AliasText {
 
     /// Returns the file in the directory, or else the applicable part of the built-in one.
     fn or_from_directory(self, directory: &Path) -> Result<Self, DataError> {
-        Ok(match optional(directory, &self.file)? {
+        Ok(match read_optional(directory, &self.file)? {
             Some((file, text)) => Self {
                 file,
                 text,
@@ -118,10 +118,10 @@ fn current(folder: &str) -> String {
 
 /// Returns the names in a directory, sorted.
 fn folders(directory: &Path) -> Result<Vec<String>, DataError> {
-    let entries = fs::read_dir(directory).map_err(|source| unreadable(directory, source))?;
+    let entries = fs::read_dir(directory).map_err(|source| unreadable_error(directory, source))?;
     let mut names = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(|source| unreadable(directory, source))?;
+        let entry = entry.map_err(|source| unreadable_error(directory, source))?;
         names.push(entry.file_name().to_string_lossy().into_owned());
     }
     names.sort();
@@ -129,18 +129,18 @@ fn folders(directory: &Path) -> Result<Vec<String>, DataError> {
 }
 
 /// Returns the path and the text of a file, if there is one.
-fn optional(directory: &Path, path: &str) -> Result<Option<(String, String)>, DataError> {
+fn read_optional(directory: &Path, path: &str) -> Result<Option<(String, String)>, DataError> {
     let path = directory.join(path);
     match fs::read_to_string(&path) {
         Ok(text) => Ok(Some((path.display().to_string(), text))),
         Err(source) => match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
-            _ => Err(unreadable(&path, source)),
+            _ => Err(unreadable_error(&path, source)),
         },
     }
 }
 
-fn unreadable(path: &Path, source: io::Error) -> DataError {
+fn unreadable_error(path: &Path, source: io::Error) -> DataError {
     DataError::Unreadable {
         path: path.to_owned(),
         source,

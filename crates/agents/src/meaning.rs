@@ -42,7 +42,7 @@ struct KnownVectors {
     foreign: f32,
 }
 
-/// The score and the lead from which one thing is considered meant. Both are measured on the suite
+/// The minimum score and lead of a thing that counts as meant. Both are measured on the suite
 /// of questions in the tests.
 const ENOUGH: f32 = 0.7;
 const LEAD: f32 = 0.3;

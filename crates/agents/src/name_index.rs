@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use crate::meaning::Meaning;
-use crate::wording::{Wording, spread, wordings};
-use crate::words::{is_filler, key, likeness, misspelt, significant_words};
+use crate::wording::{Wording, count_uses, wordings};
+use crate::words::{is_filler, is_misspelling, key, likeness, significant_words};
 
 /// All things of one kind, and their wordings.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct NameIndex {
     /// Words that do not distinguish these things.
     ignored_words: &'static [&'static str],
     /// The number of things that use each word.
-    spread: BTreeMap<String, usize>,
+    uses: BTreeMap<String, usize>,
 }
 
 #[derive(Debug)]
@@ -49,11 +49,11 @@ pub(crate) struct ResolvedName {
 
 /// The most things to offer: a model chooses among a few.
 pub(crate) const MOST: usize = 3;
-/// The score and the lead from which common words decide. These and the scores below are measured
+/// The minimum score and lead for common words to decide. These and the scores below are measured
 /// on the suite of questions in the tests.
 const ENOUGH: f32 = 0.5;
 const LEAD: f32 = 0.1;
-/// The score from which common words decide without vectors.
+/// The minimum score for common words to decide without vectors.
 const PLENTY: f32 = 0.7;
 /// A word in this many names means none of them.
 const SHARED_BY_MANY: usize = 3;
@@ -79,12 +79,12 @@ impl NameIndex {
             .map(|(name, meant)| (key(&name), meant))
             .collect();
         let wordings = wordings(names, ignored_words);
-        let spread = spread(&wordings);
+        let uses = count_uses(&wordings);
         Self {
             named,
             wordings,
             ignored_words,
-            spread,
+            uses,
         }
     }
 
@@ -281,7 +281,7 @@ impl NameIndex {
     fn best_likeness(&self, word: &str, query: &[String]) -> f32 {
         let candidates = query
             .iter()
-            .filter(|other| *other == word || !self.spread.contains_key(*other));
+            .filter(|other| *other == word || !self.uses.contains_key(*other));
         candidates
             .map(|other| likeness(word, other))
             .fold(0.0, f32::max)
@@ -294,7 +294,7 @@ impl NameIndex {
     fn by_spelling(&self, query: &str) -> Option<ResolvedName> {
         let query = key(query);
         let best = self.best_scores(|wording| {
-            if misspelt(&query, &wording.key) {
+            if is_misspelling(&query, &wording.key) {
                 share(strsim::normalized_damerau_levenshtein(&query, &wording.key))
             } else {
                 0.0
@@ -305,7 +305,7 @@ impl NameIndex {
 
     fn significant_words(&self, text: &str) -> Vec<String> {
         significant_words(text, self.ignored_words, |word| {
-            self.spread.contains_key(word)
+            self.uses.contains_key(word)
         })
     }
 
@@ -325,8 +325,8 @@ impl NameIndex {
     }
 
     fn weight(&self, word: &str) -> f32 {
-        let spread = self.spread.get(word).copied().unwrap_or(1);
-        1.0 / (1.0 + ratio(spread.max(1), 1).ln())
+        let uses = self.uses.get(word).copied().unwrap_or(1);
+        1.0 / (1.0 + ratio(uses.max(1), 1).ln())
     }
 }
 

@@ -44,7 +44,7 @@ fn source_row(source: &CitedSource) -> Value {
 }
 
 /// Returns one of several candidates, with enough detail for an answer.
-pub(crate) fn brief(agent: &AgentFile, term: &Term, confidence: f32) -> Value {
+pub(crate) fn brief_row(agent: &AgentFile, term: &Term, confidence: f32) -> Value {
     let capability = agent.capability(&term.name);
     let available = agent.availability(&term.name);
     let mut row = json!({
@@ -57,7 +57,7 @@ pub(crate) fn brief(agent: &AgentFile, term: &Term, confidence: f32) -> Value {
     row
 }
 
-pub(crate) fn likely(terms: &[(&Term, f32)]) -> Value {
+pub(crate) fn candidate_rows(terms: &[(&Term, f32)]) -> Value {
     let rows = terms.iter().map(|(term, confidence)| {
         json!({
             "name": term.name,
@@ -69,7 +69,7 @@ pub(crate) fn likely(terms: &[(&Term, f32)]) -> Value {
 }
 
 /// Returns the row of an agent without the capability, according to its documents.
-pub(crate) fn without(agent: &str) -> Value {
+pub(crate) fn unavailable_row(agent: &str) -> Value {
     json!({ "agent": agent, "available": false })
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn comparison_row(agent: &AgentFile, term: &Term) -> Value {
     let id = &agent.agent.id;
     let capability = match agent.capability(&term.name) {
         Some(known) if known.available == Availability::Yes => known,
-        _ => return without(id),
+        _ => return unavailable_row(id),
     };
     let mut row = json!({
         "agent": id,

@@ -44,7 +44,7 @@ impl Wording {
 }
 
 /// Counts the things that use each word.
-pub(crate) fn spread(wordings: &[Wording]) -> BTreeMap<String, usize> {
+pub(crate) fn count_uses(wordings: &[Wording]) -> BTreeMap<String, usize> {
     let mut users: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for wording in wordings {
         for word in &wording.words {

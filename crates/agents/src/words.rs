@@ -42,7 +42,7 @@ pub(crate) fn is_filler(stemmed: &str) -> bool {
 }
 
 /// True if two keys differ only in typing errors: word for word, or in the blanks between words.
-pub(crate) fn misspelt(one: &str, other: &str) -> bool {
+pub(crate) fn is_misspelling(one: &str, other: &str) -> bool {
     if one.split(' ').count() == other.split(' ').count() {
         let mut pairs = one.split(' ').zip(other.split(' '));
         pairs.all(|(one, other)| is_same_word(one, other))
@@ -187,11 +187,11 @@ mod tests {
 
     #[test]
     fn a_typing_error_changes_a_word_and_not_a_name() {
-        assert!(misspelt("lifecyle hooks", "lifecycle hooks"));
-        assert!(misspelt("check points", "checkpoints"));
-        assert!(misspelt("websearch", "web search"));
-        assert!(!misspelt("jira integration", "ide integration"));
-        assert!(!misspelt("docs generation", "code generation"));
+        assert!(is_misspelling("lifecyle hooks", "lifecycle hooks"));
+        assert!(is_misspelling("check points", "checkpoints"));
+        assert!(is_misspelling("websearch", "web search"));
+        assert!(!is_misspelling("jira integration", "ide integration"));
+        assert!(!is_misspelling("docs generation", "code generation"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ use url::Url;
 
 #[tokio::test]
 #[ignore = "needs cargo xtask setup"]
-async fn amazons_services_accept_signed_actions_and_refuse_others() {
+async fn amazons_services_accept_signed_actions_and_reject_others() {
     let moto = Moto::start();
     let user = moto.user().await;
 

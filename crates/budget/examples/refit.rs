@@ -1,4 +1,4 @@
-//! Compares the estimate with the exact count for a file of texts, and prints the prices fitted to
+//! Compares the estimate with the exact count for a file of texts, and prints the costs fitted to
 //! it: `refit texts.jsonl`, each line `{"kind": "definition", "text": "…"}`.
 
 #![expect(clippy::print_stdout, reason = "it reports to a terminal")]
@@ -27,7 +27,7 @@ struct Kind {
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: refit texts.jsonl")?;
     let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
-    let mut prices: BTreeMap<(String, usize), (usize, usize)> = BTreeMap::new();
+    let mut costs: BTreeMap<(String, usize), (usize, usize)> = BTreeMap::new();
     for line in std::fs::read_to_string(path)?.lines() {
         let sample: Sample = serde_json::from_str(line)?;
         let (counted, estimated) = (count(&sample.text), estimate_tokens(&sample.text));
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         kind.counted += counted;
         kind.estimated += estimated;
         kind.off += (estimated as f64 / counted.max(1) as f64 - 1.0).abs();
-        add_prices(&sample.text, &mut prices);
+        add_costs(&sample.text, &mut costs);
     }
     for (name, kind) in &kinds {
         println!(
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     println!("\nhundredths of a token, by kind of piece and its length; how many there were");
-    for ((row, length), (pieces, tokens)) in &prices {
+    for ((row, length), (pieces, tokens)) in &costs {
         println!(
             "{row:>10} {length:2}: {:4}  ({pieces})",
             tokens * 100 / pieces
@@ -57,12 +57,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn add_prices(text: &str, prices: &mut BTreeMap<(String, usize), (usize, usize)>) {
+fn add_costs(text: &str, costs: &mut BTreeMap<(String, usize), (usize, usize)>) {
     let mut at = 0;
     for (piece, end) in TextPieces::new(text) {
-        let price = prices.entry(row(piece)).or_default();
-        price.0 += 1;
-        price.1 += count(&text[at..end]);
+        let cost = costs.entry(row(piece)).or_default();
+        cost.0 += 1;
+        cost.1 += count(&text[at..end]);
         at = end;
     }
 }

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_repeats_the_structured_content_is_recognised() {
+    fn a_text_that_repeats_the_structured_content_is_recognized() {
         check(&[r#"{"a": [1, "x"]}"#], r#"{"a":[1,"x"]}"#, true);
         check(&["{\n  \"a\": \"\\u00e9\"\n}"], r#"{"a":"é"}"#, true);
         check(&[r#"{"a":1.0}"#], r#"{"a":1}"#, true);

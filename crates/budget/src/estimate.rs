@@ -1,6 +1,6 @@
 //! Estimates the number of tokens of a text, without a vocabulary.
 //!
-//! The text is split as the o200k vocabulary splits it, and each piece gets the average price of
+//! The text is split as the o200k vocabulary splits it, and each piece gets the average cost of
 //! its kind. `cargo run -p kitbag-budget --example refit` recomputes these averages from a file of
 //! texts.
 
@@ -50,11 +50,11 @@ pub(crate) fn affordable_bytes(text: &str, tokens: usize) -> (usize, usize) {
         let before = meter.total_tokens();
         meter.add(piece, &text.as_bytes()[at..end]);
         if meter.total_tokens() > tokens {
-            let price = piece_price(piece, &text.as_bytes()[at..end]);
-            if price <= LONG {
+            let cost = piece_cost(piece, &text.as_bytes()[at..end]);
+            if cost <= LONG {
                 return (at, tokens);
             }
-            let share = (end - at) * (tokens - before) * 100 / price.max(1);
+            let share = (end - at) * (tokens - before) * 100 / cost.max(1);
             let end = text.floor_char_boundary(at + share.min(end - at));
             return (end, tokens);
         }
@@ -63,11 +63,11 @@ pub(crate) fn affordable_bytes(text: &str, tokens: usize) -> (usize, usize) {
     (at, meter.total_tokens())
 }
 
-/// Adds up prices, in hundredths of a token.
+/// Adds up costs, in hundredths of a token.
 #[derive(Debug, Default)]
 struct TokenMeter {
     sum: usize,
-    /// The additional price of the long words if they are not English.
+    /// The additional cost of the long words if they are not English.
     surplus: usize,
     words: usize,
     /// The number of words that are frequent only in English.
@@ -76,7 +76,7 @@ struct TokenMeter {
 
 impl TokenMeter {
     fn add(&mut self, piece: TextPiece, text: &[u8]) {
-        self.sum += piece_price(piece, text);
+        self.sum += piece_cost(piece, text);
         if let TextPiece::Word {
             lead: Lead::Space,
             case: WordCase::Lower | WordCase::Title,
@@ -107,17 +107,17 @@ fn is_english(word: &[u8]) -> bool {
     )
 }
 
-/// Returns the price of a piece in hundredths of a token.
-fn piece_price(piece: TextPiece, text: &[u8]) -> usize {
+/// Returns the cost of a piece in hundredths of a token.
+fn piece_cost(piece: TextPiece, text: &[u8]) -> usize {
     match piece {
         TextPiece::Word {
             lead,
             case,
             letters,
             accented,
-        } => row_price(word_row(lead, case), letters) + ACCENT * accented,
+        } => row_cost(word_row(lead, case), letters) + ACCENT * accented,
         TextPiece::Script { script, letters } => {
-            let (first, next) = script_price(script);
+            let (first, next) = script_cost(script);
             first + next * (letters - 1)
         }
         TextPiece::Digits => 100,
@@ -130,7 +130,7 @@ fn piece_price(piece: TextPiece, text: &[u8]) -> usize {
             pictures,
         } => {
             let repeated = ascii - changes;
-            row_price(&MARKS, changes + repeated.min(2))
+            row_cost(&MARKS, changes + repeated.min(2))
                 + repeated / LONGEST_RUN * 100
                 + WIDE * wide
                 + PICTURE * pictures
@@ -164,14 +164,14 @@ fn is_joint(marks: &[u8]) -> bool {
     )
 }
 
-/// Returns the price for a length; beyond the row, each step costs as much as the last one.
-fn row_price(row: &[usize; 13], length: usize) -> usize {
+/// Returns the cost for a length; beyond the row, each step costs as much as the last one.
+fn row_cost(row: &[usize; 13], length: usize) -> usize {
     let last = row.len() - 1;
     row[length.min(last)] + (row[last] - row[last - 1]) * length.saturating_sub(last)
 }
 
-/// Returns the price of the first letter, and of each further one.
-fn script_price(script: Script) -> (usize, usize) {
+/// Returns the cost of the first letter, and of each further one.
+fn script_cost(script: Script) -> (usize, usize) {
     match script {
         Script::Greek => (85, 30),
         Script::Cyrillic => (85, 20),
@@ -211,7 +211,7 @@ const WIDE: usize = 105;
 const PICTURE: usize = 210;
 /// The vocabulary has runs of one character up to about this length.
 const LONGEST_RUN: usize = 64;
-/// From this price on, a piece may be paid for in part.
+/// From this cost on, a piece may be paid for in part.
 const LONG: usize = 1_600;
 
 // The vocabulary knows English best: a word that is one token there is several in other languages.

@@ -22,12 +22,12 @@ mod json;
 pub mod notice;
 mod pages;
 pub mod pieces;
-mod price;
+mod result_tokens;
 mod truncate;
 
 pub use count::count;
 pub use estimate::estimate_tokens;
 pub use guide::{GuideRow, write_guide};
 pub use pages::{Pages, ResultPage};
-pub use price::estimate_result_tokens;
+pub use result_tokens::estimate_result_tokens;
 pub use truncate::{StructuredOutcome, TruncateOutcome, TruncatedResult, truncate_to_budget};

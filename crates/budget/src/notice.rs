@@ -13,7 +13,7 @@ pub fn truncation_notice(
 ) -> String {
     // Both figures are estimates; the total must not look smaller than its part.
     let mut line = format!(
-        "Cut: about {} of {} tokens shown.",
+        "Truncated: about {} of {} tokens shown.",
         group_digits(cut.shown_tokens),
         group_digits(cut.total_tokens.max(cut.shown_tokens))
     );
@@ -22,9 +22,7 @@ pub fn truncation_notice(
     }
     line += match cut.structured {
         StructuredOutcome::Unchanged => "",
-        StructuredOutcome::SameAsText => {
-            " structuredContent left out; it says the same as the text."
-        }
+        StructuredOutcome::SameAsText => " structuredContent left out; it repeats the text.",
         StructuredOutcome::MovedToText => " structuredContent is given as text.",
     };
     if let Some(offset) = cut.next_offset {

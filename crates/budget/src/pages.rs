@@ -88,7 +88,7 @@ impl Pages {
         let mut left = tokens;
         let mut at = offset;
         for &part in self.parts.iter().filter(|part| part.end > offset) {
-            let (bytes, price) = affordable_bytes(&self.whole[at..part.end], left);
+            let (bytes, cost) = affordable_bytes(&self.whole[at..part.end], left);
             if at + bytes < part.end {
                 let page = CutRange {
                     start: offset,
@@ -96,7 +96,7 @@ impl Pages {
                 };
                 return Some((self.cut_part(part, page, at > offset), part));
             }
-            left -= price.min(left);
+            left -= cost.min(left);
             at = part.end;
         }
         None

@@ -1,9 +1,9 @@
 //! Splits text where the o200k vocabulary splits it before tokenization: into words with the
 //! preceding space or mark, up to three digits, runs of marks, and white space.
 //!
-//! No token crosses such a boundary, so the price of a text is the sum of its pieces' prices.
+//! No token crosses such a boundary, so the cost of a text is the sum of its pieces' costs.
 
-/// A piece of text, with the facts that its price depends on.
+/// A piece of text, with the facts that its cost depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextPiece {
     /// Letters of the Latin script; `accented` of them are not ASCII.

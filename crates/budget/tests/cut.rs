@@ -177,7 +177,7 @@ fn structured_content_is_whole_or_omitted() {
     };
     let same =
         json!({"content": [{"type": "text", "text": rows.to_string()}], "structuredContent": rows});
-    check(same, "it says the same as the text", 2);
+    check(same, "it repeats the text", 2);
     let other =
         json!({"content": [{"type": "text", "text": "3000 rows"}], "structuredContent": rows});
     check(other, "structuredContent is given as text", 3);
@@ -223,7 +223,7 @@ fn the_notice_has_the_shown_amount_and_the_call_to_continue() {
     let read_on = |offset| format!("call_api(result: \"r1\", offset: {offset})");
     let line = notice::truncation_notice(&cut, read_on, "run_code");
     let expected = format!(
-        "[Cut: about 920 of 10,101 tokens shown. Read on: call_api(result: \"r1\", offset: {offset}). \
+        "[Truncated: about 920 of 10,101 tokens shown. Read on: call_api(result: \"r1\", offset: {offset}). \
          To count or filter, use run_code instead of reading on.]"
     );
     assert_eq!(line, expected);

@@ -1,4 +1,4 @@
-//! Recognises secrets that a user typed into a file.
+//! Recognizes secrets that a user typed into a file.
 //!
 //! A wrong guess costs little: a text mistaken for a secret is encrypted instead of written into a
 //! file.
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typed_secret_is_recognised_by_its_name_or_its_form() {
+    fn a_typed_secret_is_recognized_by_its_name_or_its_form() {
         for (name, text, expected) in [
             ("GITHUB_TOKEN", "ghp_abcdefghijklmnopqrstuv", "…"),
             ("DB_PASSWORD", "pw", "…"),

@@ -276,7 +276,7 @@ fn for_each_file(check: impl Fn(&ClientFile, &str, &[String])) {
             let Ok(text) = fs::read_to_string(&file.path) else {
                 continue;
             };
-            // One case has Kitbag from the start, to be recognised.
+            // One case has Kitbag from the start, to be recognized.
             if read(&file, &text, &places(&case))
                 .iter()
                 .any(|found| found.kitbag.is_some())

@@ -106,7 +106,7 @@ fn a_value_of_the_wrong_type_is_located_but_never_quoted() {
 }
 
 #[test]
-fn text_that_is_not_toml_is_refused_with_its_line() {
+fn text_that_is_not_toml_is_rejected_with_its_line() {
     check(
         "[serve]\n\nbind = ",
         "line 3: invalid TOML: string values must be quoted, expected literal string",

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn trust_is_remembered_replaced_and_withdrawn() {
+    fn trust_is_stored_replaced_and_withdrawn() {
         let folder = tempfile::tempdir().unwrap();
         let file = TrustFile::in_data_dir(&folder.path().join("data"));
         assert_eq!(file.read_all().unwrap(), []);

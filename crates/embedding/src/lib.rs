@@ -119,18 +119,21 @@ impl TextEmbedder {
     }
 
     /// Returns the vectors of queries, within a short timeout.
-    pub async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
+    pub async fn embed_queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
             EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Query).await?),
-            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.queries(texts).await?),
+            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.embed_queries(texts).await?),
         }
     }
 
     /// Returns the vectors of the searched texts, however long that takes.
-    pub async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
+    pub async fn embed_documents(
+        &self,
+        texts: Vec<String>,
+    ) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
             EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Document).await?),
-            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.documents(texts).await?),
+            EmbedderKind::Endpoint(endpoint) => Ok(endpoint.embed_documents(texts).await?),
         }
     }
 

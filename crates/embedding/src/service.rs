@@ -86,7 +86,7 @@ impl EmbeddingService {
         let _known = self.dimension.set(dimension);
     }
 
-    pub(crate) async fn queries(&self, texts: Vec<String>) -> EmbeddingResult {
+    pub(crate) async fn embed_queries(&self, texts: Vec<String>) -> EmbeddingResult {
         if let Some(error) = self.recent_error() {
             return Err(error);
         }
@@ -95,7 +95,7 @@ impl EmbeddingService {
         self.record_outcome(self.fetch_vectors_within(&texts, timeout).await)
     }
 
-    pub(crate) async fn documents(&self, texts: Vec<String>) -> EmbeddingResult {
+    pub(crate) async fn embed_documents(&self, texts: Vec<String>) -> EmbeddingResult {
         let texts = self.add_prefixes(&texts, TextRole::Document);
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
@@ -154,7 +154,7 @@ impl EmbeddingService {
         let sent = self.request(texts)?.send().await;
         let response = sent.map_err(|error| self.unreachable(error))?;
         let body = self.body(response).await?;
-        let vectors = read(&body, texts.len()).map_err(|reason| self.unreadable(reason))?;
+        let vectors = read(&body, texts.len()).map_err(|reason| self.unreadable_error(reason))?;
         self.check(&vectors)?;
         Ok(vectors)
     }
@@ -189,7 +189,7 @@ impl EmbeddingService {
         let body = match kitbag_fetch::read_body(response, MAX_ANSWER).await {
             Ok(body) => body,
             Err(BodyError::Lost(error)) => return Err(self.unreachable(error)),
-            Err(too_large) => return Err(self.unreadable(too_large.to_string())),
+            Err(too_large) => return Err(self.unreadable_error(too_large.to_string())),
         };
         if status.is_success() {
             Ok(body)
@@ -275,7 +275,7 @@ impl EmbeddingService {
         }
     }
 
-    fn unreadable(&self, reason: String) -> EmbeddingServiceError {
+    fn unreadable_error(&self, reason: String) -> EmbeddingServiceError {
         EmbeddingServiceError::Unreadable {
             endpoint: self.endpoint.clone(),
             reason,

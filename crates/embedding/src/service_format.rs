@@ -23,7 +23,7 @@ struct EmbeddingItem {
     embedding: Vec<f32>,
 }
 
-/// Parses the requested vectors, normalised to length one, in the order of the texts.
+/// Parses the requested vectors, normalized to length one, in the order of the texts.
 pub(crate) fn read(body: &[u8], wanted: usize) -> Result<Vec<Vec<f32>>, String> {
     let reply = serde_json::from_slice::<EmbeddingsReply>(body);
     let reply = reply.map_err(|error| error.to_string())?;
@@ -43,14 +43,14 @@ impl EmbeddingItem {
         let Some(place) = vectors.get_mut(index) else {
             return Err(format!("a vector for text {index} of {wanted}"));
         };
-        let vector = normalise(self.embedding);
+        let vector = normalize(self.embedding);
         *place = vector.ok_or_else(|| format!("the vector of text {index} has no direction"))?;
         Ok(())
     }
 }
 
-/// Normalises the vector to length one; `None` if it has no direction.
-fn normalise(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+/// Normalizes the vector to length one; `None` if it has no direction.
+fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     if !is_comparable(&vector) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Kitbag's own model file: everything that the encoder needs, quantised to bytes, in one
+//! Kitbag's own model file: everything that the encoder needs, quantized to bytes, in one
 //! safetensors file.
 //!
 //! Tensors are named `word`, `position`, `norm.weight`, `0.query.weight`, … as in

@@ -180,7 +180,7 @@ impl VectorWork for Round<'_> {
             .values
             .chunks_exact_mut(kitbag_simd::padded_width(self.width));
         for ((row, out), step) in rows.zip(outs).zip(&mut self.out.steps) {
-            *step = math::quantise(row, out);
+            *step = math::quantize(row, out);
         }
     }
 }

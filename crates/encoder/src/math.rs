@@ -49,7 +49,7 @@ fn fold_lanes(
 
 /// Scales a row to length one; a row without direction becomes zeros.
 #[inline(always)]
-pub(super) fn normalise(row: &mut [f32]) {
+pub(super) fn normalize(row: &mut [f32]) {
     let squares = sum(row, |value| value * value);
     let factor = if squares > TINY && squares.is_finite() {
         1.0 / squares.sqrt()
@@ -117,9 +117,9 @@ fn exp(x: f32) -> f32 {
 /// sum.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// Quantises a row to 255 steps, with the widest value at 127, and returns the size of a step.
+/// Quantizes a row to 255 steps, with the widest value at 127, and returns the size of a step.
 #[inline(always)]
-pub(super) fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
+pub(super) fn quantize(row: &[f32], out: &mut [i8]) -> f32 {
     let widest = largest(row, 0.0, f32::abs);
     let steps = if widest > TINY { 127.0 / widest } else { 0.0 };
     for (value, out) in row.iter().zip(out) {
@@ -251,9 +251,9 @@ mod tests {
     }
 
     #[test]
-    fn quantising_keeps_the_widest_value_and_rounds_the_rest() {
+    fn quantizing_keeps_the_widest_value_and_rounds_the_rest() {
         let mut out = [0; 5];
-        let step = quantise(&[0.0, -2.54, 1.27, 0.029, 0.031], &mut out);
+        let step = quantize(&[0.0, -2.54, 1.27, 0.029, 0.031], &mut out);
         assert_eq!(out, [0, -127, 64, 1, 2]);
         assert!((step - 0.02).abs() < 1e-6);
     }
@@ -262,11 +262,11 @@ mod tests {
     fn nothing_to_scale_stays_nothing() {
         let mut out = [1; 2];
         assert_eq!(
-            (quantise(&[0.0, 1e-38], &mut out) > 1e-37, out),
+            (quantize(&[0.0, 1e-38], &mut out) > 1e-37, out),
             (false, [0, 0])
         );
         let mut row = [0.0, f32::NAN, f32::INFINITY];
-        normalise(&mut row);
+        normalize(&mut row);
         assert_eq!(row, [0.0; 3]);
     }
 }

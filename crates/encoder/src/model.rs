@@ -242,7 +242,7 @@ impl VectorWork for Pool<'_> {
                 *sum += value;
             }
         }
-        math::normalise(&mut sum);
+        math::normalize(&mut sum);
         sum
     }
 }

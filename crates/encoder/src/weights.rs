@@ -92,7 +92,7 @@ impl Matrix {
         let rows = values
             .chunks_exact(columns)
             .zip(bytes.chunks_exact_mut(columns));
-        let steps = rows.map(|(row, out)| math::quantise(row, out)).collect();
+        let steps = rows.map(|(row, out)| math::quantize(row, out)).collect();
         Self {
             columns,
             values: bytes,

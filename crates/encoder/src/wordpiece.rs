@@ -142,11 +142,11 @@ mod tests {
     #[derive(serde::Deserialize)]
     struct Oracle {
         vocabulary: Vec<String>,
-        cases: Vec<TokenisedText>,
+        cases: Vec<TokenizedText>,
     }
 
     #[derive(serde::Deserialize)]
-    struct TokenisedText {
+    struct TokenizedText {
         text: String,
         tokens: Vec<u32>,
     }
@@ -162,7 +162,7 @@ mod tests {
             .zip(0..)
             .collect();
         let pieces = WordPiece::new(&pieces, pieces.len()).unwrap();
-        for TokenisedText { text, tokens } in oracle.cases {
+        for TokenizedText { text, tokens } in oracle.cases {
             assert_eq!(pieces.encode(&text, usize::MAX), tokens, "{text:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! The addresses that a request may go to.
+//! Keeps requests from private addresses (SSRF), by a rule that the caller passes in.
 //!
 //! A name is resolved and its addresses are checked in one step, and the client connects to exactly those
 //! addresses, so a name cannot resolve elsewhere in between.

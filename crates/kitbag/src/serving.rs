@@ -148,7 +148,7 @@ fn spawn_background_tasks(app: &App, follower: ConfigFollower, transport: Servin
     app.abort_on_close([
         tokio::spawn(follower.follow(app.host().clone(), transport)).abort_handle(),
         tokio::spawn(background::follow_catalog(app.host().clone())).abort_handle(),
-        tokio::spawn(background::prune_audit(app.host().clone())).abort_handle(),
+        tokio::spawn(background::delete_old_audit_rows(app.host().clone())).abort_handle(),
         tokio::spawn(priors_schedule::follow_schedule(app.host().clone())).abort_handle(),
         tokio::spawn(background::expire_lessons(app.host().clone())).abort_handle(),
         tokio::spawn(background::close_revoked_keys(app.host().clone())).abort_handle(),

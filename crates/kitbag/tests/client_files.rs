@@ -280,7 +280,7 @@ fn moving_servers_reports_missing_values_and_servers_that_stay() {
 }
 
 #[test]
-fn what_is_installed_is_a_gateway_that_answers() {
+fn the_installed_command_is_a_gateway_that_answers() {
     let home = home();
     home.ok(&["install", "--client", "windsurf"]);
     let text = fs::read_to_string(home.path(".codeium/windsurf/mcp_config.json")).unwrap();
@@ -361,7 +361,7 @@ fn variables_in_a_command_and_an_address_are_filled_in_at_launch() {
 }
 
 #[test]
-fn a_file_that_cannot_be_edited_is_left_alone() {
+fn a_file_that_cannot_be_edited_is_unchanged() {
     let home = home();
     let broken = "{ \"mcpServers\": { ";
     fs::write(home.path(CURSOR), broken).unwrap();

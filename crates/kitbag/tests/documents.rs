@@ -14,7 +14,7 @@ use kitbag_testkit::programs::kitbag;
 use kitbag_testkit::transcript::{Terminal, Transcript};
 
 #[test]
-fn every_transcript_shows_what_a_person_sees() {
+fn every_transcript_matches_the_real_output() {
     let mut typed = 0;
     for (name, text) in documents() {
         let transcript = Transcript::read(&text, "console");

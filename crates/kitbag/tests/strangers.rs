@@ -242,7 +242,7 @@ fn a_projects_file_is_not_edited_through_a_link_that_leads_out_of_it() {
 }
 
 #[test]
-fn a_projects_server_takes_no_name_of_the_persons_own_and_says_to_which_folder_it_is_fixed() {
+fn a_projects_server_takes_no_name_of_the_users_own_and_shows_the_folder_it_is_fixed_to() {
     let file = json!({ "mcpServers": { "git": { "command": "theirs", "args": ["${CLAUDE_PROJECT_DIR}/x"] } } });
     let user = ProjectUser::new(&[(".mcp.json", &file)]);
     user.home.write(

@@ -4,7 +4,7 @@
 //! clients act on annotations and on `_meta`, and no member is known to change by itself. Only the
 //! spelling does not count: white space, the order of members, escapes in strings, and the order of
 //! names under `required`, which some servers keep in a set. The name is not part of the text, since
-//! it is the key in the file; so a tool that was only renamed is recognised by its hash.
+//! it is the key in the file; so a tool that was only renamed is recognized by its hash.
 
 use std::fmt;
 use std::str::FromStr;

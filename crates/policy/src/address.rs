@@ -1,4 +1,4 @@
-//! The addresses to which a request may be sent.
+//! The addresses to which a request may be sent: a guard against SSRF.
 //!
 //! A host name chosen by a server or a model can lead anywhere: to a service that trusts this
 //! machine, to other machines in its network, or to the metadata service of a cloud, which returns

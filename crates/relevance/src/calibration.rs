@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_requests_are_recognised_below_nearly_all_possible_ones() {
+    fn impossible_requests_are_recognized_below_nearly_all_possible_ones() {
         let possible: Vec<f32> = (0..20).map(|it| 0.4 + it as f32 / 100.0).collect();
         let impossible = [0.1, 0.2, 0.405, 0.9];
         assert_eq!(detection_rate(&possible, &impossible, 0.05), Some(0.75));

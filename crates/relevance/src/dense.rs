@@ -1,6 +1,6 @@
 //! Vector search: finds the tools whose meaning is most similar to a query's.
 //!
-//! Every search compares all tools by quantised vectors, which is fast enough for a hundred
+//! Every search compares all tools by quantized vectors, which is fast enough for a hundred
 //! thousand tools, and then the few best exactly.
 
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use kitbag_simd::{self as simd, PANEL, Panels, SimdLevel, Sink};
 pub(crate) struct Dense {
     dimension: usize,
     blocks: Vec<Arc<BlockVectors>>,
-    /// The quantisation step of each document; 0 without a vector.
+    /// The quantization step of each document; 0 without a vector.
     steps: Vec<f32>,
     present: usize,
 }
 
-/// The quantised vectors of one block.
+/// The quantized vectors of one block.
 #[derive(Debug)]
 pub(crate) struct BlockVectors {
     pub(crate) dimension: usize,
@@ -57,7 +57,7 @@ impl Dense {
         if self.present == 0 || queries.is_empty() {
             return Vec::new();
         }
-        let (tokens, query_steps) = quantise_queries(queries, simd::padded_width(self.dimension));
+        let (tokens, query_steps) = quantize_queries(queries, simd::padded_width(self.dimension));
         let mut cosines = vec![vec![0.0; self.steps.len()]; queries.len()];
         let mut first = 0;
         for block in &self.blocks {
@@ -89,7 +89,7 @@ impl BlockVectors {
                 steps: vec![0.0; vectors.len()],
             };
         }
-        let (bytes, steps) = quantise_all(&vectors, dimension);
+        let (bytes, steps) = quantize_all(&vectors, dimension);
         Self {
             dimension,
             bytes: Some(Panels::pack(SimdLevel::best(), &bytes, dimension)),
@@ -143,26 +143,26 @@ pub fn is_comparable(vector: &[f32]) -> bool {
     vector.iter().all(|x| x.is_finite()) && vector.iter().map(|x| x * x).sum::<f32>() > LEAST_SQUARE
 }
 
-/// Quantises all vectors row by row, and returns the bytes and the step of each row.
-fn quantise_all(vectors: &[Option<&[f32]>], dimension: usize) -> (Vec<i8>, Vec<f32>) {
+/// Quantizes all vectors row by row, and returns the bytes and the step of each row.
+fn quantize_all(vectors: &[Option<&[f32]>], dimension: usize) -> (Vec<i8>, Vec<f32>) {
     let mut bytes = vec![0; vectors.len() * dimension];
     let rows = vectors.iter().zip(bytes.chunks_exact_mut(dimension));
     let steps = rows
-        .map(|(vector, row)| vector.map_or(0.0, |vector| quantise(vector, row)))
+        .map(|(vector, row)| vector.map_or(0.0, |vector| quantize(vector, row)))
         .collect();
     (bytes, steps)
 }
 
-/// Quantises all queries, each padded to `width`, and returns the bytes and the step of each.
-fn quantise_queries(queries: &[&[f32]], width: usize) -> (Vec<i8>, Vec<f32>) {
+/// Quantizes all queries, each padded to `width`, and returns the bytes and the step of each.
+fn quantize_queries(queries: &[&[f32]], width: usize) -> (Vec<i8>, Vec<f32>) {
     let mut bytes = vec![0; queries.len() * width];
     let rows = queries.iter().zip(bytes.chunks_exact_mut(width));
-    let steps = rows.map(|(query, row)| quantise(query, row)).collect();
+    let steps = rows.map(|(query, row)| quantize(query, row)).collect();
     (bytes, steps)
 }
 
-/// Quantises a vector to -127..=127 and returns the step.
-fn quantise(vector: &[f32], bytes: &mut [i8]) -> f32 {
+/// Quantizes a vector to -127..=127 and returns the step.
+fn quantize(vector: &[f32], bytes: &mut [i8]) -> f32 {
     let largest = vector
         .iter()
         .fold(0.0f32, |largest, x| largest.max(x.abs()));

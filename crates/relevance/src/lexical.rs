@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::terms::split_terms;
 
-/// The fields of a tool's text. Each has its own weight and length normalisation.
+/// The fields of a tool's text. Each has its own weight and length normalization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
     Name,
@@ -267,7 +267,7 @@ fn saturated_frequency(counts: &Counts, lengths: &Lengths, averages: &Averages) 
     frequency * (K1 + 1.0) / (frequency + K1)
 }
 
-/// Length normalisation: 1 for a field of average length, more for longer ones.
+/// Length normalization: 1 for a field of average length, more for longer ones.
 fn length_norm(field: Field, length: f32, average: f32) -> f32 {
     let penalty = field.length_penalty();
     let relative = length / average.max(1.0);

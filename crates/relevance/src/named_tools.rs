@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_written_as_one_is_recognised() {
+    fn a_name_that_is_written_as_one_is_recognized() {
         check("github__create_issue", &["github__create_issue"]);
         check(
             "mcp__kitbag__github__create_issue",

@@ -62,7 +62,7 @@ impl<'a> QueryMatcher<'a> {
         }
     }
 
-    /// Returns the best `count` admitted documents by quantised scores.
+    /// Returns the best `count` admitted documents by quantized scores.
     pub(crate) fn top_documents(
         &self,
         count: usize,

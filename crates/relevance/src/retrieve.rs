@@ -17,7 +17,7 @@ use crate::ranking::{RankedSlot, Ranking, ScoredDocument};
 use crate::score::{Parts, Weights, to_displayed_score};
 use crate::steps::QueryStep;
 
-/// For the query and each step, this many documents are compared exactly. Quantised cosines have
+/// For the query and each step, this many documents are compared exactly. Quantized cosines have
 /// two or three digits; ten times the largest answer makes up for tools that they rank too low.
 const POOL: usize = 200;
 

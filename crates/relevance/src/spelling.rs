@@ -13,7 +13,7 @@ const MAX_LETTERS: usize = 24;
 /// A text with more unknown words is not English, or not language at all.
 const MAX_CORRECTIONS: usize = 4;
 
-/// Returns the corrected text; `None` if no word is misspelt. `is_word` recognises the words of the
+/// Returns the corrected text; `None` if no word is misspelt. `is_word` recognizes the words of the
 /// language.
 pub fn correct_spelling(
     index: &Index,

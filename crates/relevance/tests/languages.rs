@@ -11,23 +11,23 @@ const ENGLISH: [&str; 3] = [
 ];
 
 #[test]
-fn nine_of_ten_requests_in_other_languages_are_recognised() {
+fn nine_of_ten_requests_in_other_languages_are_recognized() {
     let written = REQUESTS.lines().filter_map(|line| line.split_once('\t'));
     let other: Vec<_> = written.filter(|(name, _)| *name != "English").collect();
-    let (mut recognised, mut rightly) = (0, 0);
+    let (mut recognized, mut rightly) = (0, 0);
     for (name, request) in &other {
         let detected = detect_foreign_language(request);
-        recognised += usize::from(detected.is_some());
+        recognized += usize::from(detected.is_some());
         rightly += usize::from(detected == Some(name));
         if detected != Some(name) {
             println!("{name} is taken for {detected:?}: {request}");
         }
     }
     println!(
-        "{recognised} of {} recognised, {rightly} by name",
+        "{recognized} of {} recognized, {rightly} by name",
         other.len()
     );
-    assert!(recognised * 10 >= other.len() * 9 && rightly * 10 >= other.len() * 9);
+    assert!(recognized * 10 >= other.len() * 9 && rightly * 10 >= other.len() * 9);
 }
 
 /// Three requests of `evals/small` are deliberately in other languages.

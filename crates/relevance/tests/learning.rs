@@ -132,7 +132,7 @@ fn in_sessions(count: u64, words: &str, tool: &str) -> Vec<Lesson> {
 }
 
 #[test]
-fn a_far_tool_passes_no_near_one_after_one_use_or_many_in_one_session() {
+fn a_distant_tool_passes_no_near_one_after_one_use_or_many_in_one_session() {
     let far = static_tool("convert 20 dollars to euros", 0);
     for request in [
         "open an issue about the broken login",

@@ -95,7 +95,7 @@ pub enum RunFailure {
         size(*.most)
     )]
     TooMuchOutput { most: usize },
-    #[error("the program made more than {most} calls and did not stop when they were refused")]
+    #[error("the program made more than {most} calls and did not stop when they were rejected")]
     TooManyCalls { most: usize },
     /// The worker died. The gateway and other runs are not affected.
     #[error("the worker of this program ended: {how}")]

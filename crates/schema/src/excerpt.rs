@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// The bytes of a schema that a model reads with a mistake.
 const MAX_PIECE: usize = 300;
-/// The bytes of a value, enough to recognise it.
+/// The bytes of a value, enough to recognize it.
 const MAX_VALUE: usize = 60;
 /// The levels of an outline. Deeper ones would exceed the byte limit.
 const OUTLINE_LEVELS: usize = 2;
@@ -15,7 +15,7 @@ pub(super) fn brief(value: &Value) -> String {
         Value::Null => "null".to_owned(),
         _ => format!(
             "{} ({})",
-            cut(value.to_string(), MAX_VALUE),
+            truncate_text(value.to_string(), MAX_VALUE),
             type_of_value(value)
         ),
     }
@@ -53,10 +53,10 @@ pub(super) fn schema_excerpt(schema: &Value) -> String {
     if terse.len() <= MAX_PIECE {
         return terse;
     }
-    cut(outline(schema, OUTLINE_LEVELS).to_string(), MAX_PIECE)
+    truncate_text(outline(schema, OUTLINE_LEVELS).to_string(), MAX_PIECE)
 }
 
-pub(super) fn cut(mut text: String, most: usize) -> String {
+pub(super) fn truncate_text(mut text: String, most: usize) -> String {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));
         text.push('…');

@@ -96,7 +96,7 @@ impl Graph {
 
     /// Returns the depth to which a value may be nested for its check to stay within the steps.
     pub(super) fn max_depth(&self) -> Result<usize, &'static str> {
-        let order = self.order().ok_or("it refers to itself without an end")?;
+        let order = self.order().ok_or("it refers to itself endlessly")?;
         let mut steps = vec![0u64; self.parts.len()];
         for depth in 0..MAX_DEPTH {
             let before = steps.clone();
@@ -307,7 +307,7 @@ mod tests {
             json!({ "anyOf": [{ "$ref": "#" }, { "type": "string" }] }),
             json!({ "properties": { "a": { "$ref": "#/properties/a" } } }),
         ] {
-            check(&schema, Err("it refers to itself without an end"));
+            check(&schema, Err("it refers to itself endlessly"));
         }
     }
 

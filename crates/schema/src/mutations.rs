@@ -78,7 +78,7 @@ fn full(schema: &Value) -> Map<String, Value> {
         .collect()
 }
 
-fn mistaken(arguments: &mut Map<String, Value>, mistake: Mistake, at: usize) {
+fn make_mistake(arguments: &mut Map<String, Value>, mistake: Mistake, at: usize) {
     let Some(name) = arguments.keys().nth(at % arguments.len().max(1)).cloned() else {
         return;
     };
@@ -101,7 +101,7 @@ fn mistaken(arguments: &mut Map<String, Value>, mistake: Mistake, at: usize) {
         Mistake::Negative => drop(arguments.insert(name, json!(-1))),
         Mistake::Inside => {
             if let Value::Object(mut inside) = value {
-                mistaken(&mut inside, Mistake::AsNumber, at);
+                make_mistake(&mut inside, Mistake::AsNumber, at);
                 arguments.insert(name, inside.into());
             }
         }
@@ -178,7 +178,7 @@ fn every_example_is_accepted_and_hardly_a_mistake_goes_without_one() {
         let schema: Value = RawObject::open(tool).unwrap().read("inputSchema").unwrap();
         let mut arguments = full(&schema);
         for (mistake, at) in mistakes {
-            mistaken(&mut arguments, *mistake.get(&MISTAKES), at.index(100));
+            make_mistake(&mut arguments, *mistake.get(&MISTAKES), at.index(100));
         }
         examine(&checker, tool, &arguments.into(), &mut figures.borrow_mut());
         Ok(())

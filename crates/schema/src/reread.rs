@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::compile::Compiled;
-use super::excerpt::{cut, type_of_value};
+use super::excerpt::{truncate_text, type_of_value};
 use super::meaning::{Reading, find_reading};
 use super::mistake::each;
 use super::pointer::unescape;
@@ -18,7 +18,7 @@ use super::pointer::unescape;
 const MAX_ROUNDS: usize = 4;
 /// Larger arguments are left as they are.
 const MAX_BYTES: usize = 256 * 1024;
-/// The bytes of a value that the model sees, enough to recognise it.
+/// The bytes of a value that the model sees, enough to recognize it.
 const MAX_SHOWN: usize = 60;
 /// Further changes are only counted.
 const MAX_CHANGES: usize = 5;
@@ -56,7 +56,7 @@ pub(super) fn reread_arguments(
             let was = type_of_value(value.pointer(&path)?);
             let (whole, part) = read(&arguments, &steps(&path), &reading)?;
             arguments = whole;
-            let became = cut(part.get().to_owned(), MAX_SHOWN);
+            let became = truncate_text(part.get().to_owned(), MAX_SHOWN);
             changes.push(RereadValue { path, became, was });
         }
         value = serde_json::from_str(arguments.get()).ok()?;

@@ -135,7 +135,7 @@ fn secrets_are_masked_in_messages_for_a_model() {
 }
 
 #[test]
-fn a_misspelt_name_is_recognised_on_both_sides() {
+fn a_misspelt_name_is_recognized_on_both_sides() {
     check(
         &issue(),
         &json!({ "owner": "a", "titel": "b", "zzz": 1 }),

@@ -4,7 +4,7 @@
 use kitbag_domain::text::{first_sentence, strip_to_one_line};
 use serde_json::Value;
 
-use super::excerpt::cut;
+use super::excerpt::truncate_text;
 use super::meant::words;
 
 /// In bytes, for all sentences together.
@@ -58,7 +58,7 @@ pub(super) fn usage(description: &str, schema: &Value) -> String {
     });
     let mut usage = String::new();
     for sentence in of_description.chain(of_parameters) {
-        let sentence = cut(sentence, MAX_SENTENCE);
+        let sentence = truncate_text(sentence, MAX_SENTENCE);
         let is_told = usage.contains(sentence.as_str());
         if is_told || usage.len() + sentence.len() > MAX_USAGE {
             continue;

@@ -5,7 +5,7 @@
 
 use crate::{SyntaxMistake, position::line_and_column};
 
-/// Programs written by people and models stay below 20. In an unoptimised build, a bracket takes up
+/// Programs written by people and models stay below 20. In an unoptimized build, a bracket takes up
 /// to 3.5 KB of stack.
 const MAX_BRACKETS: usize = 200;
 

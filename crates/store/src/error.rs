@@ -190,7 +190,7 @@ pub(crate) fn skip_unreadable<R, T>(
     .collect()
 }
 
-pub(crate) fn unreadable(what: &'static str, value: impl Into<String>) -> Error {
+pub(crate) fn unreadable_error(what: &'static str, value: impl Into<String>) -> Error {
     Error::Unreadable {
         what,
         value: value.into(),

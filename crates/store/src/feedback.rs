@@ -6,7 +6,7 @@
 use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
 
 use crate::engine::row_struct::row_struct;
-use crate::{Error, Store, skip_unreadable, unreadable};
+use crate::{Error, Store, skip_unreadable, unreadable_error};
 
 /// A report to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,7 +181,7 @@ fn read_feedback(row: FeedbackRow) -> Result<StoredFeedback, Error> {
     Ok(StoredFeedback {
         id: row.id,
         feedback: NewFeedback {
-            tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
+            tenant: tenant.map_err(|_| unreadable_error("tenant", row.tenant))?,
             key: row.key_id.map(KeyId),
             client: row.client.as_deref().map(ShortText::truncate),
             at: Timestamp(row.at),

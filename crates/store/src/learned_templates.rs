@@ -5,7 +5,7 @@
 
 use kitbag_domain::{Tenant, Timestamp};
 
-use crate::{Error, Store, skip_unreadable, unreadable};
+use crate::{Error, Store, skip_unreadable, unreadable_error};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTemplate {
@@ -82,7 +82,9 @@ impl Store {
 type TemplateRow = (String, String, i64, String, i64);
 
 fn read_template((tenant, id, revision, body, at): TemplateRow) -> Result<StoredTemplate, Error> {
-    let tenant = tenant.parse().map_err(|_| unreadable("tenant", tenant))?;
+    let tenant = tenant
+        .parse()
+        .map_err(|_| unreadable_error("tenant", tenant))?;
     Ok(StoredTemplate {
         tenant,
         id,

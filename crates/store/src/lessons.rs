@@ -6,7 +6,7 @@ use kitbag_domain::{KeyId, Tenant, Timestamp};
 
 use crate::engine::query::Query;
 use crate::engine::row_struct::row_struct;
-use crate::{Error, Store, skip_unreadable, small_vector, unreadable};
+use crate::{Error, Store, skip_unreadable, small_vector, unreadable_error};
 
 /// A lesson to store.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +136,7 @@ fn read_lesson(row: LessonRow) -> Result<StoredLesson, Error> {
     Ok(StoredLesson {
         id: row.id,
         lesson: NewLesson {
-            tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
+            tenant: tenant.map_err(|_| unreadable_error("tenant", row.tenant))?,
             credential: row.credential.map(KeyId),
             session: row.session,
             at: Timestamp(row.at),

@@ -81,7 +81,7 @@ pub use credentials::{
 };
 use engine::Engine;
 pub use error::Error;
-use error::{skip_unreadable, store_error, unreadable};
+use error::{skip_unreadable, store_error, unreadable_error};
 pub use facts::{FactFilter, FactHolders, FactImport, FactImportOutcome, NewFact, StoredFact};
 pub use feedback::{
     FeedbackLimits, FeedbackQuery, FeedbackResolution, NewFeedback, StoredFeedback,

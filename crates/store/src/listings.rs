@@ -2,7 +2,7 @@
 
 use kitbag_domain::{ServerName, Timestamp};
 
-use crate::{Error, Store, skip_unreadable, unreadable};
+use crate::{Error, Store, skip_unreadable, unreadable_error};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredListing {
@@ -61,7 +61,7 @@ fn read_listing(
 ) -> Result<StoredListing, Error> {
     let server = server
         .parse()
-        .map_err(|_| unreadable("server name", server))?;
+        .map_err(|_| unreadable_error("server name", server))?;
     Ok(StoredListing {
         server,
         fingerprint,

@@ -7,7 +7,7 @@ use kitbag_domain::{ServerName, Timestamp};
 
 use crate::lock::StoreLock;
 use crate::properties::Property;
-use crate::{Error, Store, skip_unreadable, unreadable};
+use crate::{Error, Store, skip_unreadable, unreadable_error};
 
 /// The prior of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl StoredPrior {
         Ok(Self {
             server: server
                 .parse()
-                .map_err(|_| unreadable("server name", &server))?,
+                .map_err(|_| unreadable_error("server name", &server))?,
             name,
             body,
             updated_at: Timestamp(updated_at),
@@ -141,7 +141,7 @@ impl StoredPrior {
 fn parse_seconds(value: &[u8]) -> Result<Timestamp, Error> {
     let text = String::from_utf8_lossy(value);
     let seconds: Option<i64> = text.parse().ok();
-    let seconds = seconds.ok_or_else(|| unreadable("time of the priors", text))?;
+    let seconds = seconds.ok_or_else(|| unreadable_error("time of the priors", text))?;
     Ok(Timestamp(seconds.saturating_mul(1_000)))
 }
 

@@ -11,7 +11,7 @@ use crate::test_store::{TestPlace, each_engine, each_engine_on_threads, execute}
 use crate::{Error, FactFilter, FeedbackQuery, KeySpec, LessonFilter, NewKey, Recognition, Store};
 
 each_engine!(
-    a_database_from_a_newer_version_is_refused,
+    a_database_from_a_newer_version_is_rejected,
     check_writable_succeeds_until_the_store_is_closed,
     a_lost_pepper_is_reported_and_not_replaced_while_there_are_keys,
     an_unreadable_row_of_another_program_hides_no_other,
@@ -46,7 +46,7 @@ async fn only_the_owner_can_read_stored_data() {
     );
 }
 
-async fn a_database_from_a_newer_version_is_refused(place: TestPlace) {
+async fn a_database_from_a_newer_version_is_rejected(place: TestPlace) {
     let store = place.open().await;
     let migration = match &store.engine {
         Engine::Sqlite(_) => "VALUES (9000, 'later', 0, TRUE, x'00', 0)",
@@ -148,7 +148,7 @@ async fn check_writable_waits_for_another_process_that_writes_to_the_file() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_rejected_and_not_changed() {
+async fn a_file_that_is_not_a_database_is_rejected_and_not_changed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kitbag.db");
     std::fs::write(&path, "dear diary".repeat(1000)).unwrap();

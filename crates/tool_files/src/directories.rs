@@ -82,7 +82,7 @@ impl CatalogDirectories {
                 Ok(files) => found.files.extend(files),
                 // It may appear later, such as the one in the data directory.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => found.unreadable.push(unreadable(directory, &error)),
+                Err(error) => found.unreadable.push(unreadable_error(directory, &error)),
             }
         }
         found
@@ -162,7 +162,7 @@ fn read_path(path: &Path, read: fn(&Path) -> ReadFile) -> Vec<ReadFile> {
     }
     match tool_files(path) {
         Ok(files) => files.iter().map(|(path, _)| read(path)).collect(),
-        Err(error) => vec![Err(vec![unreadable(path, &error)])],
+        Err(error) => vec![Err(vec![unreadable_error(path, &error)])],
     }
 }
 
@@ -183,11 +183,11 @@ fn read(path: &Path) -> ReadFile {
 fn read_text(path: &Path) -> ReadFile {
     match fs::read_to_string(path) {
         Ok(text) => ToolFile::read(path, &text).map(Arc::new),
-        Err(error) => Err(vec![unreadable(path, &error)]),
+        Err(error) => Err(vec![unreadable_error(path, &error)]),
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> ToolFileError {
+fn unreadable_error(path: &Path, error: &io::Error) -> ToolFileError {
     ToolFileError {
         file: path.to_owned(),
         line: 0,
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_tools_with_one_name_the_later_is_refused() {
+    fn of_two_tools_with_one_name_the_later_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "a", "desk");
         write(folder.path(), "b", "desk");

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_a_file_or_a_model_could_not_have_is_refused_with_the_reason() {
+    fn a_name_that_a_file_or_a_model_could_not_have_is_rejected_with_the_reason() {
         for (text, reason) in [
             ("", "the id is empty"),
             (

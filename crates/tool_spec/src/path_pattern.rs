@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_would_move_within_the_path_is_refused() {
+    fn a_value_that_would_move_within_the_path_is_rejected() {
         for (pattern, value) in [
             ("/x/{a}", ".."),
             ("/x/{a}", "."),

@@ -1,6 +1,6 @@
 //! The known causes why a server cannot be used.
 //!
-//! The advice for each is in `advice`; `recognise` finds the cause in the server's last output.
+//! The advice for each is in `advice`; `recognize` finds the cause in the server's last output.
 
 use std::path::{Path, PathBuf};
 
@@ -83,15 +83,15 @@ impl Diagnosis {
         Self { cause, remedy }
     }
 
-    /// Recognises the cause in the last output of a running server. Causes that only prevent a
+    /// Recognizes the cause in the last output of a running server. Causes that only prevent a
     /// start are skipped, although the server may have printed them at its start.
     pub(crate) fn for_crash(output: &str, spec: &ServerSpec) -> Option<Self> {
         Self::from_output(output, spec).filter(|diagnosis| !diagnosis.cause.prevents_start_only())
     }
 
-    /// Recognises the cause in the output of a server before it failed.
+    /// Recognizes the cause in the output of a server before it failed.
     pub fn from_output(output: &str, spec: &ServerSpec) -> Option<Self> {
-        Cause::recognise(output).map(|cause| Self::new(cause, spec))
+        Cause::recognize(output).map(|cause| Self::new(cause, spec))
     }
 }
 

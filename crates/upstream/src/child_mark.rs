@@ -1,4 +1,4 @@
-//! The mark in every child's environment by which the gateway recognises it later.
+//! The mark in every child's environment by which the gateway recognizes it later.
 //!
 //! Children of a child inherit it, so a detached process is still found, and so are the children of
 //! a killed gateway: the next gateway ends them. Process ids are meaningless in another pid

@@ -248,8 +248,8 @@ impl ConnectionAttempt {
 
     fn diagnose_end(&self, status: &str, output: &str) -> Option<Box<Diagnosis>> {
         // A server that tried to serve HTTP was stopped by something else.
-        let recognised = Cause::recognise(output);
-        let cause = recognised.filter(|cause| !matches!(cause, Cause::ServesHttp { .. }));
+        let recognized = Cause::recognize(output);
+        let cause = recognized.filter(|cause| !matches!(cause, Cause::ServesHttp { .. }));
         let ended_well = status == process::EXIT_SUCCESS;
         let cause = cause.or(ended_well.then_some(Cause::Retired))?;
         Some(Box::new(Diagnosis::new(cause, &self.spec)))
@@ -260,7 +260,7 @@ impl ConnectionAttempt {
         let output = self.log.tail();
         let talks = output.lines().any(|line| line.starts_with("[stdout]"));
         let silence = if talks { Cause::NotMcp } else { Cause::Silent };
-        let cause = Cause::recognise(&output).unwrap_or(silence);
+        let cause = Cause::recognize(&output).unwrap_or(silence);
         Some(Box::new(Diagnosis::new(cause, &self.spec)))
     }
 }

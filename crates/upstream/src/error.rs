@@ -219,7 +219,7 @@ impl CallError {
             Self::Lost { diagnosis, .. } => {
                 diagnosis.as_ref().map(|diagnosis| diagnosis.cause.clone())
             }
-            Self::Refused { .. } | Self::Http { .. } => Cause::recognise(&self.to_string()),
+            Self::Refused { .. } | Self::Http { .. } => Cause::recognize(&self.to_string()),
             Self::Busy { .. }
             | Self::Clogged { .. }
             | Self::Brief { .. }
@@ -297,7 +297,7 @@ impl StartError {
             | Self::TimedOut { diagnosis, .. } => {
                 return diagnosis.as_ref().map(|diagnosis| diagnosis.cause.clone());
             }
-            Self::Unreachable { reason, .. } => match Cause::recognise(reason) {
+            Self::Unreachable { reason, .. } => match Cause::recognize(reason) {
                 Some(cause @ (Cause::NoNetwork { .. } | Cause::Untrusted)) => cause,
                 _ => Cause::Unreachable,
             },

@@ -22,7 +22,7 @@
 //! - `oauth`: logins at remote servers; `remote`: the token on each request; `pause`: waits that a
 //!   server requested
 //! - `log`, `logfile`: a server's output, and its log file
-//! - `recognise`, `cause`, `advice`: known causes of failures and their remedies;
+//! - `recognize`, `cause`, `advice`: known causes of failures and their remedies;
 //!   [`programs`]: finding programs
 //! - `caller_errors`: errors for callers who do not run this gateway; `time`: formatting durations
 //! - `mask`: masks secrets in every log
@@ -55,7 +55,7 @@ mod pause;
 mod process;
 mod process_tree;
 pub mod programs;
-mod recognise;
+mod recognize;
 mod remote;
 mod roots;
 mod router;

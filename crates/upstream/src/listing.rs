@@ -263,7 +263,7 @@ fn next_cursor(page: &RawObject, seen: &mut HashSet<String>) -> Result<Option<Ra
         return Err("the server's cursor is too long to send back");
     }
     if !seen.insert(next.get().to_owned()) {
-        return Err("the server's cursor goes in circles");
+        return Err("the server's cursors form a loop");
     }
     Ok(Some(next.to_owned()))
 }

@@ -118,7 +118,7 @@ impl RemoteServer {
         match none {
             NoToken::Person(needed) => CallError::Login(needed),
             NoToken::Transient { reason } => {
-                self.lost_error(format!("the login could not be renewed: {reason}"))
+                self.lost_error(format!("the login could not be refreshed: {reason}"))
             }
         }
     }

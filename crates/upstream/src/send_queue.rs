@@ -245,7 +245,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[tokio::test]
-    async fn requests_beyond_the_limit_are_refused_until_some_are_taken() {
+    async fn requests_beyond_the_limit_are_rejected_until_some_are_taken() {
         let (outgoing, mut waiting) = SendQueue::with_timeouts(LONG, LONG);
         let long = message(MAX_REQUESTS / 2);
         assert_eq!(outgoing.push_message(&long), Ok(()));

@@ -206,7 +206,7 @@ impl PipeReader {
         match Message::parse(line) {
             Ok(message) => self.router.deliver(message, None, outlet).await,
             Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
-            // Servers print banners and stray logs to stdout, which belong into their log.
+            // Servers print banners and stray logs to stdout, which belong in their log.
             Err(error) => {
                 let server = self.router.server();
                 tracing::debug!(%server, %error, "skipped a line of output");

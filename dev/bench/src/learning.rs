@@ -24,7 +24,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let cases = sets::all(repository, options.data.as_deref(), &scratch)?;
     let alone = cases.into_iter().filter(|case| case.group == Group::Alone);
     let folders: Vec<PathBuf> = alone.map(|case| case.dataset).collect();
-    // The figures are the same in every profile, and the encoder is optimised in all of them.
+    // The figures are the same in every profile, and the encoder is optimized in all of them.
     cargo::run(repository, &["build", "-p", "kitbag"])?;
     let report = run_eval(repository, &scratch, &folders)?;
     let drawn = repository.root().join("docs/learning.svg");

@@ -162,7 +162,7 @@ async fn look_up(store: &Store, token: &str) -> anyhow::Result<Duration> {
     let took = begin.elapsed();
     match found {
         Recognition::Known(_) => Ok(took),
-        other => bail!("a key was not recognised: {other:?}"),
+        other => bail!("a key was not recognized: {other:?}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Seals `requestState`, so that the server recognises its own state when a client returns it.
+//! Seals `requestState`, so that the server recognizes its own state when a client returns it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -48,11 +48,11 @@ impl OwnPostgres {
             port: 5432,
             settings: Vec::new(),
         };
-        server.initialise();
+        server.initialize();
         server
     }
 
-    fn initialise(&self) {
+    fn initialize(&self) {
         // Segments of one megabyte, so that the log fits below the limit of a starved server.
         let done = self
             .command("initdb")

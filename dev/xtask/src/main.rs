@@ -93,7 +93,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
 }
 
-/// The benchmarks are a separate program, built with optimisations like the programs they measure.
+/// The benchmarks are a separate program, built with optimizations like the programs they measure.
 fn bench(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
     let program = ["run", "--release", "--package", "kitbag-bench", "--"];
     cargo::run(repository, &[&program, arguments].concat())

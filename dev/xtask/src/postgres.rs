@@ -66,7 +66,7 @@ impl PostgresServer {
         )?;
         let user = setup::is_root().then(find_unprivileged_user);
         let folder = create_folder(user)?;
-        initialise(&programs, &folder, user)?;
+        initialize(&programs, &folder, user)?;
         let process = serve(&programs, &folder, user)?;
         let mut server = Self {
             folder,
@@ -187,7 +187,7 @@ fn create_folder(user: Option<Unprivileged>) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-fn initialise(programs: &Path, folder: &Path, user: Option<Unprivileged>) -> anyhow::Result<()> {
+fn initialize(programs: &Path, folder: &Path, user: Option<Unprivileged>) -> anyhow::Result<()> {
     let mut initdb = command(&programs.join("initdb"), folder, user);
     initdb
         .args(["--username=kitbag", "--auth=trust", "--encoding=UTF8"])

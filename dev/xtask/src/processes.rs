@@ -77,7 +77,7 @@ impl Server {
             .stderr(complaints)
             .spawn()
             .with_context(|| format!("starting `{name}`"))?;
-        let stdout = child.stdout.take().context("stdout should be a pipe")?;
+        let stdout = child.stdout.take().context("stdout is not a pipe")?;
         let (sender, lines) = channel();
         // Keeps reading after the address was found, so that the server never blocks.
         thread::spawn(move || {
@@ -114,8 +114,8 @@ impl Server {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
         Ok(Memory {
-            now_kib: kib(&status, "VmRSS:").context("the kernel reports VmRSS")?,
-            peak_kib: kib(&status, "VmHWM:").context("the kernel reports VmHWM")?,
+            now_kib: kib(&status, "VmRSS:").context("the kernel does not report VmRSS")?,
+            peak_kib: kib(&status, "VmHWM:").context("the kernel does not report VmHWM")?,
         })
     }
 }

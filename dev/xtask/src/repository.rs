@@ -17,12 +17,12 @@ impl Repository {
         let root = Path::new(&package)
             .ancestors()
             .nth(2)
-            .context("xtask is two folders below the root")?;
+            .context("xtask is not two folders below the root")?;
         let binary = std::env::current_exe().context("finding the folder of built programs")?;
         let target = binary
             .ancestors()
             .nth(2)
-            .context("built programs lie in target/PROFILE")?;
+            .context("the built program is not in target/PROFILE")?;
         Ok(Self {
             root: root.to_owned(),
             target: target.to_owned(),

@@ -92,7 +92,7 @@ fn checks_file(folder: &Path, prefix: &str) -> Option<PathBuf> {
         .filter(|path| path.is_file())
 }
 
-/// Recognises `-2026-11-15T03-20-28-628Z`, because one scenario's name can be a prefix of
+/// Recognizes `-2026-11-15T03-20-28-628Z`, because one scenario's name can be a prefix of
 /// another's.
 fn is_timestamp(rest: &str) -> bool {
     rest.len() == "-2026-11-15T03-20-28-628Z".len()

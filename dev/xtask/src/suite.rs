@@ -82,7 +82,7 @@ pub(crate) fn test_client(
     let (place, program) = client
         .parent()
         .zip(client.file_name())
-        .context("a built program has a folder")?;
+        .context("the built program has no folder")?;
     // The suite splits its command at every space, so it gets a name and not a path.
     let start = format!("./{}", program.to_string_lossy());
     let mut run = command(repository);

@@ -139,12 +139,12 @@ fn a_mistake_is_rejected_by_the_schema_and_named_by_file_entry_and_field() {
         (
             "capabilities/0/available",
             Value::Null,
-            "entry `MCP`, field `status`: the status is `unknown` exactly if",
+            "entry `MCP`, field `status`: the status must be `unknown` if",
         ),
         (
             "capabilities/0/status",
             json!("unknown"),
-            "entry `MCP`, field `status`: the status is `unknown` exactly if",
+            "entry `MCP`, field `status`: the status must be `unknown` if",
         ),
         (
             "capabilities/0/tier",

@@ -51,7 +51,7 @@ pub enum Culprit {
 }
 
 impl ActionError {
-    /// Returns the code by which programs recognise the failure.
+    /// Returns the code by which programs recognize the failure.
     pub fn code(&self) -> &'static str {
         match &self.fault {
             ActionFault::ConfigMissing { .. } => "CONFIG_MISSING",

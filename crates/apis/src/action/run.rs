@@ -98,7 +98,10 @@ impl<'a> ActionRun<'a> {
                 permit: _permit,
             },
             proof,
-        ) = self.deadline.within(self.send_and_renew(page)).await?;
+        ) = self
+            .deadline
+            .within(self.send_and_refresh_token(page))
+            .await?;
         let sent = self.credential.secrets().chain(proof.secret());
         let secrets = Secrets::from_values(sent);
         let url = response.url().clone();
@@ -115,7 +118,7 @@ impl<'a> ActionRun<'a> {
 
     /// Sends the request; a rejected token is fetched again once. A request that must not be
     /// repeated leaves the new token to the next call.
-    async fn send_and_renew(
+    async fn send_and_refresh_token(
         &self,
         page: &PageRequest,
     ) -> Result<(ResponseWithPermit<'a>, Proof), ActionFault> {

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_names_another_host_is_refused() {
+    fn a_path_that_names_another_host_is_rejected() {
         let whole = "refused: it is a full URL; pass only the path";
         check_path("https://a.example", "https://evil.example/x", &[], whole);
         check_path("https://a.example", "http:evil.example", &[], whole);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_servers_read_in_different_ways_is_refused() {
+    fn a_path_that_servers_read_in_different_ways_is_rejected() {
         let backslash = "refused: it contains a backslash, which some servers treat as a slash";
         check_path("https://a.example", "/a\\b", &[], backslash);
         check_path("https://a.example", "/a%5c..%5cb", &[], backslash);

@@ -257,7 +257,7 @@ async fn a_method_that_the_configuration_does_not_allow_is_not_sent() {
 }
 
 #[tokio::test]
-async fn an_address_is_refused_whether_written_or_resolved() {
+async fn an_address_is_rejected_whether_written_or_resolved() {
     let home = api(HOME).await;
     let port = home.port();
     for host in ["127.0.0.1", "0x7f.1", "2130706433", "127.0.0.1."] {
@@ -447,7 +447,7 @@ async fn an_answer_is_bounded_in_size_and_time() {
 }
 
 #[tokio::test]
-async fn half_an_answer_is_none() {
+async fn a_truncated_answer_is_an_error() {
     let provider = provider(&format!("http://{}/", broken().await), &[HOME]);
     let found = fails(&provider, "/x").await;
     assert!(

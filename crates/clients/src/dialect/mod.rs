@@ -6,7 +6,7 @@
 //!
 //! A text is translated in three steps: each variable is replaced by a placeholder, secrets that
 //! the user typed into the text are found, and Kitbag's variables replace the placeholders. The
-//! text is not split at its variables before the search for secrets, because a secret is recognised
+//! text is not split at its variables before the search for secrets, because a secret is recognized
 //! by its context: in `postgres://ann:pw@${HOST}/db` the password is found only in the whole
 //! address.
 

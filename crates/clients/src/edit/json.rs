@@ -265,11 +265,11 @@ impl<'a> JsonDocument<'a> {
         let index = index.ok_or(FileEditError::Entangled)?;
         let members = section.entries().iter();
         let members = members.map(|(key, node)| key.span.start..node.span.end);
-        Ok(self.without(section, &members.collect::<Vec<_>>(), index))
+        Ok(self.remove_member(section, &members.collect::<Vec<_>>(), index))
     }
 
     /// Removes a member with the comma after it, or else with the one before it.
-    fn without(&self, whole: &Node, members: &[Range<usize>], index: usize) -> String {
+    fn remove_member(&self, whole: &Node, members: &[Range<usize>], index: usize) -> String {
         let member = &members[index];
         let begin = member.start - spaces_before(self.text, member.start);
         let close = whole.span.end - 1;

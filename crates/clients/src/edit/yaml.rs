@@ -27,7 +27,7 @@ pub(super) fn add(
     Ok(match root.entry(key) {
         None => entry.with_section(text, key),
         Some((at, section)) => match opening_bracket(text, section) {
-            Some(opening) => entry.in_line(text, opening),
+            Some(opening) => entry.add_in_line(text, opening),
             None => entry.insert_below(text, at.span.end, section),
         },
     })
@@ -54,7 +54,7 @@ impl NewEntry<'_> {
     }
 
     /// Adds it to a single-line section, after the opening bracket.
-    fn in_line(&self, text: &str, opening: usize) -> String {
+    fn add_in_line(&self, text: &str, opening: usize) -> String {
         let at = opening + 1;
         let is_empty = text[at..].trim_start().starts_with([']', '}']);
         let comma = if is_empty { "" } else { ", " };
@@ -94,7 +94,8 @@ impl NewEntry<'_> {
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     let root = parse(FileFormat::Yaml, text)?;
-    let range = in_line(text, &root, keys, name).or_else(|| lines_of(text, &root, keys, name));
+    let range =
+        find_in_line(text, &root, keys, name).or_else(|| find_lines(text, &root, keys, name));
     Ok(splice(text, range.ok_or(FileEditError::Entangled)?, ""))
 }
 
@@ -121,10 +122,10 @@ pub(super) fn set_switch(
     Ok(splice(text, at..at, &line))
 }
 
-/// Turns the lines of an item into comments that [`bring_back`] recognises.
+/// Turns the lines of an item into comments that [`bring_back`] recognizes.
 pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     let root = parse(FileFormat::Yaml, text)?;
-    let lines = lines_of(text, &root, keys, name).ok_or(FileEditError::Entangled)?;
+    let lines = find_lines(text, &root, keys, name).ok_or(FileEditError::Entangled)?;
     let commented = text[lines.clone()].split_inclusive('\n');
     let commented: String = commented.map(|line| format!("{ASIDE}{line}")).collect();
     Ok(splice(text, lines, &commented))
@@ -166,7 +167,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Finds a server that Kitbag has put into a single-line list or table, and the comma after it.
-fn in_line(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<usize>> {
+fn find_in_line(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<usize>> {
     let section = root.at(keys)?;
     opening_bracket(text, section)?;
     let (begin, value) = match section.list() {
@@ -197,7 +198,7 @@ fn item_named<'a>(items: &'a [Node], name: &str) -> Option<&'a Node> {
 }
 
 /// Finds the whole lines of one server.
-fn lines_of(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<usize>> {
+fn find_lines(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<usize>> {
     let section = root.at(keys)?;
     if opening_bracket(text, section).is_some() {
         return None;

@@ -97,7 +97,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "description",
             meaning: "What the server is for, in a few words. Models read it when they \
-                      [search](surfaces.md#what-the-search-says-of-your-servers).",
+                      [search](surfaces.md#what-the-search-says-about-your-servers).",
             ..KeyRow::unset("the server's own text, or the names of its tools")
         },
         KeyRow {

@@ -6,8 +6,8 @@ use crate::judge::ChoiceOutcome;
 use crate::report::{EvalReport, ModelReport, Rate};
 
 pub(super) fn render_charts(report: &EvalReport) -> String {
-    const MORE: &str = "Share of answers, more is better.";
-    const LESS: &str = "Share of answers, less is better.";
+    const MORE: &str = "Share of answers, higher is better.";
+    const LESS: &str = "Share of answers, lower is better.";
     [
         rate_figure(report, "Right tool", MORE, |it| it.invocation_accuracy),
         rate_figure(report, "Right arguments", MORE, |it| it.argument_accuracy),
@@ -100,7 +100,7 @@ fn token_figure(report: &EvalReport) -> String {
     }
     rows += &raw.map(|raw| raw_row(raw, most)).unwrap_or_default();
     rows += &axis_row("0", "", &format!("{} tokens", format_thousands(most)));
-    let note = "Mean over all answers; the first part is the definitions. Less is better.";
+    let note = "Mean over all answers; the first part is the definitions. Lower is better.";
     render_figure("Tokens a prompt", note, &rows)
 }
 

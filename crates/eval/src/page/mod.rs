@@ -119,10 +119,10 @@ fn summary_section(report: &EvalReport) -> String {
         .baseline_tokens
         .map(|it| format!(" The raw JSON is {} tokens.", format_thousands(it as f64)));
     format!(
-        "<p>{}, each put {times} to each model with {}.{}{} {}.</p>\n\
-         <p class=\"faint\">An interval holds the share for prompts like these, with 95 % confidence after Wilson; \
-         each prompt counts once for it, however often it was put. Tokens are counted with {}, except for those \
-         charged, which the endpoint counted.{}</p>\n",
+        "<p>{}, each sent {times} to each model with {}.{}{} {}.</p>\n\
+         <p class=\"faint\">Intervals are 95 % Wilson intervals of the share for prompts like these; each prompt counts once, \
+         however often it was sent. Tokens are counted with {}, except for those charged, which the endpoint \
+         counted.{}</p>\n",
         count_entries(report),
         count_noun(report.tools, "tool"),
         surfaces.unwrap_or_default(),

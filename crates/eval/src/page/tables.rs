@@ -62,7 +62,7 @@ const FIGURES: [(&str, ReportFigure); 13] = [
     ("sent in all its turns", |it| {
         it.tokens.sent_per_prompt.map(format_thousands)
     }),
-    ("as a part of the raw JSON", |it| {
+    ("as a share of the raw JSON", |it| {
         it.tokens.share_of_baseline.map(format_percent)
     }),
     ("tokens charged, read and written", |it| {
@@ -205,7 +205,7 @@ fn better_row(name: &str, prompts: &[String]) -> String {
     };
     let number = prompts.len();
     format!(
-        "<tr><th scope=\"row\">only or more often right: {name}</th><td>{number}</td><td>{ids}</td></tr>\n"
+        "<tr><th scope=\"row\">right more often: {name}</th><td>{number}</td><td>{ids}</td></tr>\n"
     )
 }
 

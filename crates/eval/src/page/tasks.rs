@@ -18,7 +18,7 @@ pub(super) fn figure_section(report: &EvalReport) -> String {
         .map(|(title, figure)| figure_row(report, title, *figure))
         .collect();
     format!(
-        "<h2>Tasks</h2>\n<p class=\"faint\">A task is done if everything that the suite says is true at its end. \
+        "<h2>Tasks</h2>\n<p class=\"faint\">A task is done if all conditions of the suite hold at its end. \
          Each attempt began with fresh servers. Figures are for all turns of a task, on average.</p>\n\
          <div class=\"wide\"><table><thead><tr><td></td>{headings}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n"
     )
@@ -47,7 +47,7 @@ const FIGURES: [(&str, TaskFigure); 11] = [
     ("tokens written", |_, it| {
         it.tokens.map(|it| format_thousands(it.written))
     }),
-    ("cost of all, and of one that was done", |_, it| {
+    ("total cost, and cost per completed task", |_, it| {
         let each = it.usd_per_done.map(|it| format!(", {it:.4} USD"));
         let cost = it.cost_usd?;
         Some(format!("{cost:.4} USD{}", each.unwrap_or_default()))

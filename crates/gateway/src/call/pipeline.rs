@@ -164,7 +164,7 @@ fn validate_mcp_params(turn: &Turn, target: &mut McpTarget) -> Result<(), Failur
     }
     require_object(params, "_meta")?;
     // A client that wants the servers' definitions unchanged leaves validation to the servers.
-    if turn.view.is_frugal() {
+    if turn.view.is_small_surface() {
         check_arguments(turn, &target.subject, params)?;
     }
     Ok(())
@@ -296,7 +296,7 @@ fn remember_task(turn: &Turn, capability: &Capability, result: Raw) -> Raw {
     }
 }
 
-/// On a merged surface, adds the server's name to its questions; on the frugal surfaces, removes
+/// On a merged surface, adds the server's name to its questions; on the small surfaces, removes
 /// invisible characters.
 fn adapt_texts(
     turn: &Turn,
@@ -307,7 +307,7 @@ fn adapt_texts(
         return answer;
     }
     let answer = answer.map(|result| sanitize::name_server_in_result(result, target.server.name()));
-    if !turn.view.is_frugal() {
+    if !turn.view.is_small_surface() {
         return answer;
     }
     let secrets = target.server.secrets();

@@ -179,7 +179,7 @@ fn estimate_tokens(turn: &Turn, result: &Raw) -> Option<u64> {
         ..=EXACT => kitbag_budget::estimate_result_tokens(text),
         long => long / BYTES_PER_TOKEN,
     };
-    let most = match turn.view.is_frugal() {
+    let most = match turn.view.is_small_surface() {
         true => turn.gateway.surfaces.result_tokens,
         false => usize::MAX,
     };

@@ -60,8 +60,8 @@ fn embed_function(embedder: Arc<TextEmbedder>) -> Embed {
         let embedder = embedder.clone();
         let vectors = async move {
             let vectors = match side {
-                EmbedSide::Query => embedder.queries(texts).await,
-                EmbedSide::Document => embedder.documents(texts).await,
+                EmbedSide::Query => embedder.embed_queries(texts).await,
+                EmbedSide::Document => embedder.embed_documents(texts).await,
             };
             vectors
                 .inspect_err(|error| tracing::debug!(%error, "searching without vectors"))

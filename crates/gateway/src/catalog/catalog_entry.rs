@@ -163,7 +163,7 @@ fn only_reads(server: &ServerName, name: &str, definition: &RawObject) -> bool {
     })
 }
 
-/// Returns the name for clients, or an alternative if it is taken.
+/// Returns the name for clients, or an alternative if another entry has the same name.
 fn free_name(server: &ServerName, name: &str, taken: &HashMap<String, usize>) -> ExposedName {
     let mut exposed = ExposedName::new(server, name);
     let mut attempt = 0;

@@ -109,8 +109,8 @@ fn announce_lists(
     let mut guides = ChangedGuides::default();
     for subscriber in gateway.services.sessions.subscribers() {
         if concerned(&subscriber) {
-            let is_guide_new =
-                subscriber.view.is_frugal() && guides.has_changed(gateway, &subscriber.caller);
+            let is_guide_new = subscriber.view.is_small_surface()
+                && guides.has_changed(gateway, &subscriber.caller);
             for method in requested_methods(&subscriber, changes, is_guide_new) {
                 let notification = Notification::new(method, None);
                 subscriber.mailbox.put(Message::from(notification));
@@ -119,7 +119,7 @@ fn announce_lists(
     }
 }
 
-/// The callers whose guide has changed. The list of a frugal surface contains the guide.
+/// The callers whose guide has changed. The list of a small surface contains the guide.
 #[derive(Default)]
 struct ChangedGuides {
     by_caller: HashMap<Caller, bool>,

@@ -47,7 +47,7 @@ pub(crate) fn server_names(
 
 /// Returns the servers and APIs that a caller may know of, and the purpose of each. Depends only on
 /// the configuration and the servers' lists: neither on which servers run nor on their start order.
-/// Every list of a frugal surface contains it, so the catalog caches it.
+/// Every list of a small surface contains it, so the catalog caches it.
 pub(crate) fn guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<Arc<str>> {
     let make = || write_guide_for(gateway, catalog, caller).map(Arc::from);
     catalog.guides.get_or_compute(caller, make)

@@ -60,7 +60,7 @@ pub(super) async fn answer_list(
             filter_server_list(turn, list, pipeline::run(turn, call).await?)?
         }
     };
-    let result = if turn.view.is_frugal() {
+    let result = if turn.view.is_small_surface() {
         sanitize::sanitize_json(result, &Secrets::default())
     } else {
         result
@@ -97,7 +97,7 @@ fn merged_page(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw,
         .iter()
         .map(|it| visible_definition(turn, list, it))
         .collect();
-    if from == 0 && matches!(list, ListMethod::Templates) && turn.view.is_frugal() {
+    if from == 0 && matches!(list, ListMethod::Templates) && turn.view.is_small_surface() {
         definitions.push(remainder_resource::remainder_template().clone());
     }
     if from == 0 && matches!(list, ListMethod::Tools) {

@@ -20,7 +20,7 @@ pub(super) async fn get_ready(State(gateway): State<Arc<Gateway>>) -> HttpRespon
         .can_write(&gateway.services.store)
         .await;
     let missing = describe_missing([
-        (store, "the store cannot be written"),
+        (store, "the store cannot be written to"),
         (
             gateway.services.index.has_begun(),
             "the index is not loaded yet",

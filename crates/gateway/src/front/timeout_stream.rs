@@ -1,4 +1,4 @@
-//! A client's connection with timeouts: for a request's head, and for a client that does not read.
+//! Disconnects a slow client: one that does not finish a request's head, or stops reading.
 
 use std::io;
 use std::pin::Pin;

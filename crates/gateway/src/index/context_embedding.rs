@@ -24,8 +24,8 @@ async fn embed_texts(
     texts: TextsToEmbed,
 ) -> Result<EmbeddedTexts, EmbedderError> {
     let vectors = match texts {
-        TextsToEmbed::Questions(texts) => embedder.queries(texts).await?,
-        TextsToEmbed::Documents(texts) => embedder.documents(texts).await?,
+        TextsToEmbed::Questions(texts) => embedder.embed_queries(texts).await?,
+        TextsToEmbed::Documents(texts) => embedder.embed_documents(texts).await?,
     };
     let model = embedder.id().await?;
     Ok(EmbeddedTexts { model, vectors })

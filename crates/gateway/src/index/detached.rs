@@ -30,7 +30,7 @@ impl DetachedIndex {
         for portion in sources.chunks(PORTION) {
             progress(documents.len(), sources.len());
             let texts = portion.iter().map(|it| it.text.clone()).collect();
-            let vectors = embedder.documents(texts).await?;
+            let vectors = embedder.embed_documents(texts).await?;
             documents.extend(portion.iter().zip(vectors).map(with_vector));
         }
         Ok(Self {

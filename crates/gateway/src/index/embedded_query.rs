@@ -96,7 +96,7 @@ impl QueryVectors {
     async fn embed(text: &str, embedder: &TextEmbedder) -> Result<Self, EmbedderError> {
         let steps = steps::split_steps(text);
         let texts = std::iter::once(text.to_owned()).chain(steps.iter().cloned());
-        let vectors = embedder.queries(texts.collect()).await?;
+        let vectors = embedder.embed_queries(texts.collect()).await?;
         Ok(Self::from_vectors(steps, vectors))
     }
 

@@ -125,7 +125,7 @@ impl ToolVectors {
         portion: &[(TextHash, String)],
     ) -> Result<ComputedVectors, EmbedderError> {
         let texts: Vec<String> = portion.iter().map(|(_, text)| text.clone()).collect();
-        let vectors = self.embedder.documents(texts).await?;
+        let vectors = self.embedder.embed_documents(texts).await?;
         let hashes = portion.iter().map(|(hash, _)| *hash);
         Ok(hashes.zip(vectors).collect())
     }

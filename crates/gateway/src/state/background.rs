@@ -83,9 +83,9 @@ async fn update_index(host: &GatewayHost) -> bool {
     true
 }
 
-/// Deletes audit rows older than the retention time, in batches small enough not to slow down
+/// Deletes audit rows older than `keep_days`, in batches small enough not to slow down
 /// requests.
-pub async fn prune_audit(host: Arc<GatewayHost>) {
+pub async fn delete_old_audit_rows(host: Arc<GatewayHost>) {
     loop {
         let gateway = host.gateway();
         let before = Timestamp(
@@ -248,7 +248,7 @@ pub(crate) async fn run_housekeeping(host: Arc<GatewayHost>) {
         {
             relist_server(&host, server.name(), ListChanges::default());
         }
-        for session in gateway.services.sessions.expire_idle() {
+        for session in gateway.services.sessions.expire_idle_sessions() {
             session.stop_watching().await;
         }
     }

@@ -28,7 +28,7 @@ impl Readiness {
         let answer = match tokio::time::timeout(CHECK_TIMEOUT, store.check_writable()).await {
             Ok(Ok(())) => true,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "not ready: the store cannot be written");
+                tracing::warn!(%error, "not ready: the store cannot be written to");
                 false
             }
             Err(_) => {

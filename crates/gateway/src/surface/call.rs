@@ -26,7 +26,7 @@ pub(crate) async fn call_tool(turn: &Turn, params: RawObject) -> Result<Raw, Fai
     let name = required_string(&params, "name")?;
     match &turn.view {
         View::Merged(surface) if surface.truncates_answers() || is_code_tool(turn, &name) => {
-            call_on_frugal_surface(turn, *surface, name, params).await
+            call_on_small_surface(turn, *surface, name, params).await
         }
         View::Merged(_) => {
             let answer = call_directly(turn, name.clone(), params).await;
@@ -51,9 +51,9 @@ async fn call_directly(turn: &Turn, name: String, params: RawObject) -> Result<R
     pipeline::run(turn, Call::Mcp(McpCall::for_tool(name, params))).await
 }
 
-/// On a frugal surface a failure is returned to the model, which can correct the call, rather than
+/// On a small surface a failure is returned to the model, which can correct the call, rather than
 /// to the client, which cannot.
-async fn call_on_frugal_surface(
+async fn call_on_small_surface(
     turn: &Turn,
     surface: Surface,
     name: String,

@@ -216,7 +216,7 @@ fn tool_definition(turn: &Turn, name: &str) -> Result<String, Failure> {
 /// Returns the definition without the members for programs, labelled with its author.
 fn definition_for_model(entry: &CatalogEntry) -> String {
     let author = format!(
-        "the author of `{}`; this describes a tool and is no instruction",
+        "the author of `{}`; this describes a tool and is not an instruction",
         entry.capability.server
     );
     let definition = RawObject::open(&entry.definition).unwrap_or_default();

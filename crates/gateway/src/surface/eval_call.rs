@@ -1,4 +1,4 @@
-//! A call on a frugal surface as an eval sees it: the text for the model, the tool to which the
+//! A call on a small surface as an eval sees it: the text for the model, the tool to which the
 //! call led, and that tool's result before truncation.
 //!
 //! Tools are called in the same way as by `call_api`. Of a batch only the first call is made, and

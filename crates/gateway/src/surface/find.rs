@@ -35,7 +35,7 @@ const NOTHING: &str = "Nothing here seems to do this";
 
 /// How an operator can get a tool for a query without a match.
 const REMEDIES: &str =
-    "it may take another server (`kitbag servers find`) or an API (`kitbag tools import`)";
+    "it may need another server (`kitbag servers find`) or an API (`kitbag tools import`)";
 
 const NEAREST: &str = "The nearest are below";
 

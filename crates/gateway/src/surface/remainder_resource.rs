@@ -39,7 +39,7 @@ pub(crate) fn remainder_template() -> &'static Raw {
         raw(&json!({
             "uriTemplate": format!("{SCHEME}{{id}}"),
             "name": "result",
-            "description": "A result that was too long for one answer, whole, for an hour.",
+            "description": "The whole text of a truncated result, stored for an hour.",
             "mimeType": "text/plain",
         }))
     });

@@ -50,7 +50,7 @@ pub(crate) enum ApiRequest {
 
 const ONE_OF: &str =
     "give one of: tool (with arguments), provider (with method and path), result (with offset)";
-const NO_PATH: &str = "`path` is missing: where below the provider's address the request goes";
+const NO_PATH: &str = "`path` is missing: the path of the request below the provider's address";
 
 impl ApiRequest {
     pub(crate) fn from_arguments(arguments: CallApiArguments) -> Result<Self, Failure> {

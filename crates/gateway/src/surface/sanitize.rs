@@ -1,4 +1,4 @@
-//! Sanitizes text by tool authors before a model reads it on a frugal surface: removes invisible
+//! Sanitizes text by tool authors before a model reads it on a small surface: removes invisible
 //! characters, and masks the secrets of its server.
 //!
 //! JSON is sanitized as text, string by string, so that numbers keep their digits and members their

@@ -14,7 +14,7 @@ use crate::state::gateway::Gateway;
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// Returns the tools that a frugal surface lists, which always fit one page.
+/// Returns the tools that a small surface lists, which always fit one page.
 pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
     let mut definitions = always_on_tools(turn);
     if surface == Surface::Adaptive {
@@ -105,7 +105,7 @@ fn without_output_schema(definition: &Raw) -> Raw {
     }
 }
 
-/// Returns the gateway's instructions. Every word costs tokens in every context, so a frugal
+/// Returns the gateway's instructions. Every word costs tokens in every context, so a small
 /// surface has few. Servers hidden from the caller are neither named nor counted.
 pub(crate) fn surface_instructions(
     gateway: &Gateway,

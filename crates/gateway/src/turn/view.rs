@@ -14,13 +14,13 @@ pub(crate) enum View {
 
 impl View {
     /// True if the list of tools changes with the lists of servers. The guide in the list of a
-    /// frugal surface changes as well, but rarely, and is checked separately.
+    /// small surface changes as well, but rarely, and is checked separately.
     pub(crate) fn has_changing_tools(&self) -> bool {
         !matches!(self, Self::Merged(Surface::Search | Surface::Code))
     }
 
     /// True if text from servers is cleaned before a client sees it.
-    pub(crate) fn is_frugal(&self) -> bool {
+    pub(crate) fn is_small_surface(&self) -> bool {
         matches!(self, Self::Merged(surface) if surface.truncates_answers())
     }
 }

@@ -26,7 +26,7 @@ pub(super) enum PartKind {
     Number,
     /// Letters with digits or marks: `WEB-12`, `main_branch`.
     Id,
-    /// A capitalised word that does not begin a sentence.
+    /// A capitalized word that does not begin a sentence.
     Name,
     Preposition,
     Plain,

@@ -248,7 +248,9 @@ impl<'a> Reader<'a> {
     }
 
     fn glob(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
-        let pattern = self.first_of(&[PartKind::Glob]).map(|glob| self.deep(glob));
+        let pattern = self
+            .first_of(&[PartKind::Glob])
+            .map(|glob| self.match_any_depth(glob));
         let pattern = pattern.or_else(|| self.first_of(&[PartKind::Quoted]));
         if pattern.is_some() || !parameter.required {
             return pattern.map(Value::from);
@@ -259,7 +261,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Users mean any depth, even if a tool distinguishes `*.ts` here from `**/*.ts` at any depth.
-    fn deep(&self, glob: String) -> String {
+    fn match_any_depth(&self, glob: String) -> String {
         let has_deep_globs = self.tool.description.contains("**/");
         match has_deep_globs && !glob.contains('/') {
             true => format!("**/{glob}"),

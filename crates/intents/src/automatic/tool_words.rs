@@ -62,11 +62,11 @@ fn parameter_placeholder(verb: &str, nouns: &[String], required: &[String]) -> O
     match only {
         Some(name) if SEARCHING.contains(&verb) => Some(format!(" for {{{name}...}}")),
         Some(name) if READING.contains(&verb) && !several => Some(format!(" {{{name}}}")),
-        _ => reads(verb).then(String::new),
+        _ => is_reading_verb(verb).then(String::new),
     }
 }
 
-fn reads(verb: &str) -> bool {
+fn is_reading_verb(verb: &str) -> bool {
     let verbs = [&LISTING[..], &SEARCHING, &READING];
     verbs.iter().any(|verbs| verbs.contains(&verb))
 }

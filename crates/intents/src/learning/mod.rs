@@ -1,6 +1,6 @@
 //! Templates learned from successful programs.
 //!
-//! A program becomes a candidate, generalised over its literals. After three successes with
+//! A program becomes a candidate, generalized over its literals. After three successes with
 //! different parameters it answers requests by itself; after failures, or when one of its tools
 //! changes, it is a candidate again. A user's decision overrides any count.
 //!
@@ -153,7 +153,7 @@ impl LearnedTemplate {
         let changed = self.note_definitions(run.uses);
         self.evidence.add(run);
         if run.succeeded {
-            self.generalise(run);
+            self.generalize(run);
         }
         let judged = self.judge(promotes);
         (self, judged.or(changed))
@@ -273,7 +273,7 @@ impl LearnedTemplate {
     }
 
     /// Adds the words and the types of a run to the template, unless they would spoil it.
-    fn generalise(&mut self, run: &ProgramRun<'_>) {
+    fn generalize(&mut self, run: &ProgramRun<'_>) {
         let heard = run
             .words
             .and_then(|words| naming::intent(words, run.literals));

@@ -208,7 +208,7 @@ minimum = 1
             (
                 "{ project });",
                 "{ q: 'in:{project}' });",
-                "8:48: `{project}` waits for text => read the value from `params`",
+                "8:48: `{project}` expects text => read the value from `params`",
             ),
             (
                 "default = 25",

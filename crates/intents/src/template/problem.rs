@@ -39,7 +39,7 @@ pub enum TemplateProblem {
     CacheOfWrites,
     #[error("results may be cached for at most {most} seconds")]
     CacheTooLong { most: u64 },
-    #[error("`{found}` waits for text to be pasted into the program")]
+    #[error("`{found}` expects text to be pasted into the program")]
     PastedText { found: String },
 }
 

@@ -23,7 +23,7 @@ pub enum ArgumentError {
     NotArguments { reason: String },
 }
 
-/// Sets the words over `base`. A key may override `base`, but may appear only once.
+/// Adds `key=value` words to `base`. A key may override `base`, but may appear only once.
 pub fn overlay_words(
     base: Map<String, Value>,
     words: &[String],

@@ -56,7 +56,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(to_exit_code(failed != Some(true)))
 }
 
-/// Returns the words set over the JSON object before them or in `--args`, if any.
+/// Returns the JSON object before the words or in `--args`, if any, with the words added.
 fn parse_arguments(args: Option<&str>, words: &[String]) -> anyhow::Result<Map<String, Value>> {
     let (base, words) = match (args, words) {
         (Some(source), words) => (read_object(source)?, words),

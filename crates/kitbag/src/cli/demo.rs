@@ -18,7 +18,7 @@ use tokio::process::Command;
 
 use super::Invocation;
 
-/// See Kitbag at work, with servers that need no download.
+/// Take a tour with servers that need no download.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -86,7 +86,7 @@ const STOPS: [Stop; 7] = [
         words: &["run", OPEN_TICKETS.0],
     },
     Stop {
-        text: "Kitbag learns from use. No description says that this may take a refund:",
+        text: "Kitbag learns from use. No description says that this may need a refund:",
         words: &[
             "search",
             "make it right with the woman from Lyon",
@@ -161,7 +161,7 @@ fn indent(text: &str) -> String {
 const NEXT: &str = "
 Next:
   kitbag servers add shop -- kitbag demo serve shop   keep one of these servers
-  kitbag import                                       bring the servers of your clients
+  kitbag import                                       import the servers of your clients
   kitbag servers find TEXT                            search the MCP registry";
 
 fn format_stop(report: &StopReport) -> String {

@@ -134,8 +134,8 @@ impl CommandGateway {
         }
     }
 
-    /// Keeps the index of an own gateway up to date, for programs that search. A running gateway
-    /// does so itself.
+    /// Keeps the index of a gateway opened for this verb up to date, for programs that search. A
+    /// running gateway does so itself.
     pub(super) fn index_in_background(&self) {
         if let Self::Own(app) = self {
             let indexing = tokio::spawn(background::follow_catalog(app.host().clone()));

@@ -92,7 +92,7 @@ struct CreateArguments {
     /// and calls no tools.
     #[arg(long, default_value = Role::User.as_str(), value_parser = role_parser())]
     role: Role,
-    /// Label to recognise the key by.
+    /// Label to recognize the key by.
     #[arg(long)]
     label: Option<String>,
     /// Expiry: a duration such as 90d, or a date (start of day, UTC).

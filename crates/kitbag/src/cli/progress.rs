@@ -18,7 +18,7 @@ pub struct ProgressDisplay(Option<ProgressLine>);
 #[derive(Debug)]
 struct ProgressLine {
     texts: Sender<String>,
-    /// Fails if stderr is closed, about which nothing can be done.
+    /// Errors are ignored: they only occur if stderr is closed.
     writer: JoinHandle<io::Result<()>>,
 }
 

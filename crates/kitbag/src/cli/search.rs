@@ -28,13 +28,13 @@ pub struct Arguments {
     /// Show score components and each tool's track record.
     #[arg(long)]
     explain: bool,
-    /// Omit tools that cost more per call, in US dollars.
+    /// Omit tools that cost more than this per call, in US dollars.
     #[arg(long, value_name = "USD")]
     max_cost: Option<f64>,
     /// With --max-cost, keep tools of unknown cost.
     #[arg(long, requires = "max_cost")]
     unknown_cost: bool,
-    /// Omit tools with a higher p99 latency, in milliseconds.
+    /// Omit tools with a p99 latency above this, in milliseconds.
     #[arg(long, value_name = "MS")]
     max_latency: Option<f64>,
     /// Only tools of this server or API; repeatable.

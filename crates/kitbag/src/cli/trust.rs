@@ -43,7 +43,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// List trusted projects and what each is granted.
+    /// List trusted projects and their grants.
     #[command(
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag trust list\n  kitbag trust list --json"

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hello_of_another_version_is_refused_whatever_else_it_says() {
+    async fn a_hello_of_another_version_is_rejected_whatever_else_it_says() {
         let refused = read_hello_from(r#"{"kitbag":"99.1.0","want":["something","new"]}"#)
             .await
             .unwrap()

@@ -130,7 +130,7 @@ async fn answer_request(
         cancelled: cancelled.clone(),
     };
     // Boxed, since the types of all requests nested in this future exceed the compiler's recursion
-    // limit in an optimised build.
+    // limit in an optimized build.
     let mut answering = Box::pin(answer_line(&service.app, request, call));
     let mut closed = false;
     loop {

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_others_can_reach_or_that_is_none_holds_no_socket() {
+    async fn a_socket_needs_a_folder_that_only_its_user_can_access() {
         let folder = tempfile::tempdir().unwrap();
         let open = folder.path().join("open");
         DirBuilder::new().create(&open).unwrap();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_gateway_holds_the_socket_and_what_a_killed_one_left_is_replaced() {
+    async fn one_gateway_holds_the_socket_and_the_leftover_of_a_killed_one_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("run");
         let SocketClaim::Ours(first) = open_in(&folder, "name").unwrap() else {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_directory_too_deep_for_an_address_is_left_out() {
+    fn a_data_directory_too_deep_for_an_address_is_skipped() {
         let identity = |data_dir: &str| {
             let environment = kitbag_config::Environment {
                 home: Some("/home/ann".into()),

@@ -83,7 +83,7 @@ fn check_finding(check: &str, file: &str, from: &str, to: &str, expected: &str) 
 }
 
 #[test]
-fn each_check_finds_what_was_planted() {
+fn each_check_finds_its_planted_mistake() {
     let secret = concat!(
         "X-Client = \"ghp_",
         "abcdefghijklmnopqrstuvwxyz0123456789\""
@@ -116,7 +116,7 @@ fn each_check_finds_what_was_planted() {
         ("intents", TOOL, "[\"is there a ticket about the printer\"]", "[]",
             "cat/tools/ticket.toml:7: check intents: `ticket` has no intents"),
         ("secrets", TOOL, "X-Client = \"kitbag\"", secret,
-            "cat/tools/ticket.toml:13: check secrets: this line seems to hold a secret"),
+            "cat/tools/ticket.toml:13: check secrets: this line seems to contain a secret"),
         ("dated-data", DATA, MODELS, &twice,
             "cat/data/models.toml:8: check dated data: `m of p` has two rows that are valid on 2026-01-01"),
     ];
@@ -126,7 +126,7 @@ fn each_check_finds_what_was_planted() {
 }
 
 #[test]
-fn a_sound_catalog_and_that_of_this_repository_pass_and_say_what_was_checked() {
+fn a_valid_catalog_and_the_repositorys_own_pass_and_report_what_was_checked() {
     let output = valid_catalog().ok(&["tools", "check", "cat"]);
     assert!(
         output.contains("1 tool of cat") && output.contains("14 pages"),

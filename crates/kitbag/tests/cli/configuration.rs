@@ -7,7 +7,7 @@ use serde_json::Value;
 use kitbag_testkit::home::{CONFIG, Home};
 
 #[test]
-fn an_error_in_the_configuration_says_what_why_and_what_to_do() {
+fn a_configuration_error_has_its_cause_and_a_remedy() {
     let home = Home::new();
     home.write(CONFIG, "[servers.git]\ncomand = 'x'\n");
     let printed = home.fails(&["servers", "list"]);

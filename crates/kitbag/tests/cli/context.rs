@@ -63,7 +63,7 @@ fn facts_are_imported_replaced_listed_deleted_and_audited() {
 }
 
 #[test]
-fn a_question_in_other_words_finds_its_fact_and_what_an_agent_keeps_outlives_the_process() {
+fn a_rephrased_question_finds_its_fact_and_agent_state_survives_a_restart() {
     let home = Home::new();
     let config = home.config();
     let config = config.to_str().unwrap_or_default();

@@ -19,7 +19,7 @@ fn commands(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_hook_is_put_into_the_clients_own_file_and_leaves_it_as_it_was() {
+fn a_hook_is_added_to_the_clients_file_and_removed_without_a_trace() {
     for (client, path) in [
         ("claude-code", ".claude/settings.json"),
         ("codex", ".codex/hooks.json"),
@@ -60,7 +60,7 @@ fn a_hook_is_put_into_the_clients_own_file_and_leaves_it_as_it_was() {
 }
 
 #[test]
-fn a_hook_goes_also_from_a_file_that_was_changed_or_that_had_nothing_else() {
+fn a_hook_is_removed_from_a_changed_file_and_from_one_with_nothing_else() {
     let home = Home::new();
     let (path, client) = (".gemini/settings.json", ["--client", "gemini"]);
     let install = [&["install"], &client[..], &["--hook"]].concat();

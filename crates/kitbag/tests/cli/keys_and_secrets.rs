@@ -64,7 +64,7 @@ fn a_key_is_shown_once_listed_and_revoked() {
 }
 
 #[test]
-fn a_key_is_made_for_a_role_and_a_time_that_make_sense() {
+fn a_key_needs_a_valid_role_and_expiry() {
     let home = Home::new();
     let printed = home.fails(&["key", "create", "--role", "operator", "--tenant", "acme"]);
     assert!(
@@ -96,7 +96,7 @@ fn a_key_is_made_for_a_role_and_a_time_that_make_sense() {
 }
 
 #[test]
-fn a_secret_is_kept_listed_and_removed_and_never_shown() {
+fn a_secret_is_stored_listed_and_removed_and_never_shown() {
     let home = Home::new();
     let set = |name: &str, value: &str| {
         let mut command = home.command(&["secret", "set", name]);

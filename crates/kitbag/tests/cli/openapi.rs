@@ -87,7 +87,7 @@ fn an_unusable_or_unreachable_document_is_reported_with_a_remedy() {
 }
 
 #[test]
-fn an_api_in_the_own_network_is_imported_and_allowed_by_one_entry() {
+fn an_api_in_a_private_network_is_imported_and_allowed_by_one_entry() {
     let home = Home::new();
     home.write("spec.json", &document().to_string());
     let server = [

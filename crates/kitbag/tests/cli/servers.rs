@@ -75,7 +75,7 @@ fn a_server_is_added_listed_and_removed() {
 }
 
 #[test]
-fn a_new_server_is_tried_out_and_its_tools_are_there_at_once() {
+fn a_new_server_is_tested_and_its_tools_are_listed_at_once() {
     let home = Home::new();
     let output = home.add_testbed();
     assert!(
@@ -216,7 +216,7 @@ fn a_contradictory_or_duplicate_server_is_not_added() {
 }
 
 #[test]
-fn an_unknown_server_is_refused_with_a_suggestion() {
+fn an_unknown_server_is_rejected_with_a_suggestion() {
     let home = Home::new();
     home.ok(&["servers", "add", "github", "--no-test", "--", "x"]);
     let output = home.fails(&["servers", "remove", "githb"]);
@@ -231,7 +231,7 @@ fn an_unknown_server_is_refused_with_a_suggestion() {
 }
 
 #[test]
-fn a_server_is_shown_switched_off_and_on_and_renamed() {
+fn a_server_is_shown_disabled_enabled_and_renamed() {
     let home = Home::new();
     home.write(
         CONFIG,

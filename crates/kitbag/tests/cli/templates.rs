@@ -76,7 +76,7 @@ fn templates_of_every_origin_are_listed_and_a_bad_file_is_reported_with_its_line
 }
 
 #[test]
-fn an_imported_template_waits_for_approval_and_goes_out_as_it_came() {
+fn an_imported_template_waits_for_approval_and_is_exported_unchanged() {
     let home = Home::new();
     let file = home.path("stars.toml");
     fs::write(&file, OWN).unwrap();

@@ -111,7 +111,7 @@ fn no_message_looks_like_a_line_of_another() {
 }
 
 #[test]
-fn a_server_and_the_gateway_are_heard_and_no_secret_with_them() {
+fn logs_of_a_server_and_the_gateway_contain_no_secret() {
     let home = Home::new();
     // Everything the server logs over MCP is planted as a secret here.
     let secrets = [

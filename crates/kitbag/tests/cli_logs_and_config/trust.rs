@@ -92,7 +92,7 @@ impl TrustHome {
 }
 
 #[test]
-fn a_cloned_folder_runs_nothing_and_is_handed_nothing_by_any_verb() {
+fn no_verb_runs_anything_in_a_cloned_folder_or_gives_it_secrets() {
     let setup = TrustHome::new();
     setup.attack();
     for words in [
@@ -125,7 +125,7 @@ fn a_cloned_folder_runs_nothing_and_is_handed_nothing_by_any_verb() {
 }
 
 #[test]
-fn a_client_that_launches_kitbag_in_a_cloned_folder_gets_the_persons_servers_only() {
+fn a_client_that_launches_kitbag_in_a_cloned_folder_gets_only_the_users_servers() {
     let setup = TrustHome::new();
     setup.attack();
     let mut serving = Serving::stdio(&setup);
@@ -154,7 +154,7 @@ fn a_project_file_that_appears_while_a_gateway_runs_is_reported_and_ignored() {
 }
 
 #[test]
-fn what_is_trusted_is_shown_first_and_runs_with_what_was_granted_and_nothing_more() {
+fn a_trusted_file_is_shown_first_and_gets_only_what_was_granted() {
     let setup = TrustHome::new();
     setup.attack();
     let (code, printed) = setup.run(&["trust"]);
@@ -234,7 +234,7 @@ fn a_changed_file_is_inactive_until_trusted_again_and_trust_can_be_withdrawn() {
 }
 
 #[test]
-fn a_running_gateway_takes_a_project_over_once_it_is_trusted_and_lets_go_of_a_changed_one() {
+fn a_running_gateway_adds_a_trusted_project_and_removes_a_changed_one() {
     let setup = TrustHome::new();
     setup.write_project(&setup.server("{}"));
     let serving = Serving::http(&setup);
@@ -246,7 +246,7 @@ fn a_running_gateway_takes_a_project_over_once_it_is_trusted_and_lets_go_of_a_ch
 }
 
 #[test]
-fn a_server_of_the_persons_own_does_not_start_in_the_project() {
+fn the_users_own_server_does_not_start_in_the_project() {
     let setup = TrustHome::new();
     let script = format!("pwd > {}; exec cat", setup.loot().display());
     setup.home.write(CONFIG, &format!(

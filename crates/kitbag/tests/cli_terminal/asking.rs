@@ -9,7 +9,7 @@ use crate::terminal::Terminal;
 use kitbag_testkit::home::Home;
 
 #[test]
-fn a_person_who_gives_up_typing_a_secret_has_the_terminal_back() {
+fn a_cancelled_secret_prompt_restores_the_terminal() {
     let mut terminal = Terminal::open();
     let (held, before) = (
         terminal.end(),
@@ -57,7 +57,7 @@ fn an_empty_secret_is_not_stored() {
 }
 
 #[test]
-fn a_person_who_is_shown_a_strangers_command_line_runs_it_only_by_saying_so() {
+fn a_command_of_an_unknown_author_runs_only_after_confirmation() {
     for (answer, code) in [("\n", 1), ("n\n", 1), ("\u{4}", 1), ("y\n", 0)] {
         let mut terminal = Terminal::open();
         let home = Home::new();

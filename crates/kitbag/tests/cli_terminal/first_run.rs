@@ -33,7 +33,7 @@ fn home_with_cursor() -> Home {
 }
 
 #[test]
-fn kitbag_alone_says_what_to_do_next_and_writes_nothing() {
+fn kitbag_without_a_verb_suggests_next_steps_and_writes_nothing() {
     for (home, next) in [
         (Home::new(), NOTHING_ANYWHERE),
         (home_with_cursor(), TWO_IN_CURSOR),
@@ -65,7 +65,7 @@ fn verbs_with_nothing_to_list_show_the_next_steps() {
 }
 
 #[test]
-fn a_gateway_without_servers_says_what_to_do_next() {
+fn a_gateway_without_servers_suggests_the_next_step() {
     let home = Home::new();
     let mut command = home.command(&["serve", "--bind", "127.0.0.1:0"]);
     let mut child = command
@@ -85,7 +85,7 @@ fn a_gateway_without_servers_says_what_to_do_next() {
 }
 
 #[test]
-fn with_servers_configured_the_next_step_is_another() {
+fn with_servers_configured_the_next_step_is_different() {
     let home = home_with_cursor();
     home.ok(&["import"]);
     let output = home.ok(&[]);

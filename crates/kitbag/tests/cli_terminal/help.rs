@@ -54,7 +54,7 @@ fn help_and_examples_fit_a_terminal() {
 }
 
 #[test]
-fn every_verb_has_its_row_among_the_commands() {
+fn every_verb_has_a_row_in_the_table_of_commands() {
     let page = &documents()["docs/commands.md"];
     let rows: String = page
         .lines()

@@ -61,7 +61,7 @@ fn find_control(shown: &str) -> Option<char> {
 }
 
 #[test]
-fn nothing_that_a_stranger_wrote_steers_the_terminal_or_hides_from_the_person() {
+fn no_third_party_text_controls_the_terminal_or_hides_from_the_user() {
     let home = home();
     // Creates audit rows with such names.
     home.run(&["call", &format!("bed__{HOSTILE}")]);

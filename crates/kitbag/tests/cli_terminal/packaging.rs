@@ -32,7 +32,7 @@ fn check_command(words: &[&str]) {
 }
 
 #[test]
-fn the_unit_starts_a_command_there_is_and_gives_nothing_away() {
+fn the_unit_starts_a_valid_command_and_contains_no_secret() {
     let unit = read(UNIT);
     let mut section = "";
     for line in unit
@@ -123,7 +123,7 @@ fn systemd_accepts_the_unit_and_finds_it_safe() {
 }
 
 #[test]
-fn the_image_runs_a_command_there_is_as_an_ordinary_user() {
+fn the_image_runs_a_valid_command_as_an_ordinary_user() {
     let instructions = instructions(&read(DOCKERFILE));
     let all = |name: &str| -> Vec<&str> {
         instructions
@@ -186,7 +186,7 @@ fn commands_of_the_deployment_guide_can_be_typed() {
 }
 
 #[test]
-fn a_gateway_that_is_up_says_so_and_one_that_is_not_is_explained() {
+fn health_reports_a_running_gateway_and_explains_a_missing_one() {
     let home = Home::new();
     home.ok(&["key", "create"]);
     let mut serve = home.command(&["serve", "--bind", "0.0.0.0:0", "--require-key"]);

@@ -39,7 +39,7 @@ fn json_output_has_no_progress() {
 }
 
 #[test]
-fn at_a_terminal_a_line_moves_and_is_gone_in_the_end() {
+fn at_a_terminal_progress_is_one_line_that_disappears() {
     let shown = at_a_terminal(&home(), &["tools"]);
     let line = "Fetching tools from servers (";
     let moments: BTreeSet<&str> = shown
@@ -84,7 +84,7 @@ fn the_progress_of_a_call_is_shown_with_and_without_a_running_gateway() {
 }
 
 #[test]
-fn an_answer_that_comes_at_once_is_not_announced() {
+fn a_quick_answer_shows_no_progress() {
     let home = Home::new();
     home.add_testbed();
     // On a busy machine even a quick command may take half a second, but not every time.

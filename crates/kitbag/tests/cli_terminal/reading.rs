@@ -23,7 +23,7 @@ fn terminal_output(home: &Home, words: &[&str]) -> (String, Option<i32>) {
 }
 
 #[test]
-fn a_text_cannot_steer_the_terminal_and_reaches_a_pipe_whole() {
+fn a_text_cannot_control_the_terminal_and_reaches_a_pipe_unchanged() {
     let home = home();
     let words = ["resources", "read", "test://steering-text"];
     let (shown, code) = terminal_output(&home, &words);
@@ -50,7 +50,7 @@ fn a_text_cannot_steer_the_terminal_and_reaches_a_pipe_whole() {
 }
 
 #[test]
-fn what_is_no_text_goes_into_a_file_or_a_pipe_and_not_to_a_terminal() {
+fn binary_content_goes_to_a_file_or_pipe_and_not_to_a_terminal() {
     let home = home();
     let words = ["resources", "read", "test://static-binary"];
     let (shown, code) = terminal_output(&home, &words);
@@ -131,7 +131,7 @@ fn resources_and_prompts_are_tables_of_what_can_be_typed() {
 }
 
 #[test]
-fn without_a_server_a_person_reads_how_to_begin() {
+fn without_a_server_the_output_says_how_to_begin() {
     let home = Home::new();
     for verb in ["resources", "prompts"] {
         let printed = home.run(&[verb]);

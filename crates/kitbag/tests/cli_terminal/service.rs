@@ -128,7 +128,7 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
 }
 
 #[test]
-fn the_unit_names_the_program_as_it_was_called_and_the_configuration_it_means() {
+fn the_unit_has_the_path_by_which_kitbag_was_called_and_its_configuration() {
     let setup = ServiceHome::new();
     let link = setup.0.path("bin/kitbag");
     std::os::unix::fs::symlink(kitbag(), &link).unwrap();
@@ -236,7 +236,7 @@ fn a_configuration_that_only_works_in_this_shell_is_not_installed() {
 }
 
 #[test]
-fn a_service_that_does_not_start_leaves_things_as_they_were() {
+fn a_service_that_does_not_start_is_rolled_back() {
     let setup = ServiceHome::new();
     fs::write(setup.0.path("broken"), "").unwrap();
     let printed = setup.run(&["service", "install"]);

@@ -168,7 +168,7 @@ fn bash_completes_arguments_uris_prompts_keys_and_secrets_and_starts_nothing() {
 
 /// Completes like readline, including what it passes to the function and makes of the reply.
 #[test]
-fn a_person_who_presses_tab_in_bash_gets_whole_arguments() {
+fn pressing_tab_in_bash_completes_whole_arguments() {
     let home = Home::new();
     home.add_testbed();
     home.write("kitbag.bash", &home.ok(&["completions", "bash"]));
@@ -210,7 +210,7 @@ fn a_person_who_presses_tab_in_bash_gets_whole_arguments() {
 }
 
 #[test]
-fn a_store_that_is_missing_or_locked_completes_nothing_at_once_and_stays_as_it_is() {
+fn a_missing_or_locked_store_completes_nothing_at_once_and_is_unchanged() {
     let home = Home::new();
     home.write(CONFIG, "[servers.git]\ncommand = 'x'\n");
     let lines = [
@@ -238,7 +238,7 @@ fn a_store_that_is_missing_or_locked_completes_nothing_at_once_and_stays_as_it_i
 }
 
 #[test]
-fn a_configuration_that_cannot_be_read_completes_no_names_and_says_nothing() {
+fn an_unreadable_configuration_completes_no_names_and_prints_nothing() {
     let home = Home::new();
     home.write(CONFIG, "[servers.git]\ncomand = 'x'\n");
     assert_eq!(complete(&home, "kitbag servers test g"), [""]);

@@ -128,7 +128,7 @@ fn a_provider_that_lacks_a_variable_is_named() {
 }
 
 #[test]
-fn a_browser_that_is_named_and_not_there_is_a_problem() {
+fn a_configured_browser_that_does_not_exist_is_a_problem() {
     let home = home("[browser]\nprogram = '/nowhere/chromium'\n");
     let doctor = DoctorRun::start(&home, &["--offline"]);
     let found = doctor.only_finding("programs", "browser", "problem");
@@ -137,7 +137,7 @@ fn a_browser_that_is_named_and_not_there_is_a_problem() {
 }
 
 #[test]
-fn what_others_can_read_is_a_problem_if_it_is_secret() {
+fn secrets_that_others_can_read_are_a_problem() {
     let home = home(
         "[servers.git]\nurl = 'http://127.0.0.1:1/mcp'\nheaders = { Authorization = 'Bearer s3cret-s3cret' }\n",
     );

@@ -36,7 +36,7 @@ async fn a_question_about_an_agent_finds_the_tool_that_answers_it() {
 }
 
 #[tokio::test]
-async fn it_is_listed_called_and_refused_like_any_server() {
+async fn it_is_listed_called_and_denied_like_any_server() {
     let gateway = Gateway::with(&format!(
         "{ON}[policy]\ndeny_tools = [\"agents/get_sources\"]\n"
     ))
@@ -61,13 +61,16 @@ async fn it_is_listed_called_and_refused_like_any_server() {
             .await
             .tool_error();
         assert!(refused.contains("may not use"), "{refused}");
-        let alone = gateway.visitor("/servers/agents/mcp", era).connect().await;
+        let alone = gateway
+            .client_at("/servers/agents/mcp", era)
+            .connect()
+            .await;
         assert_eq!(alone.tool_names().await[0], "lookup_capability");
     }
 }
 
 #[tokio::test]
-async fn it_can_be_switched_off_and_gives_way_to_a_server_of_that_name() {
+async fn it_can_be_disabled_and_gives_way_to_a_server_of_that_name() {
     let names = async |config: &str| {
         let output = Home::new(config)
             .kitbag(&["servers", "list", "--json"])
@@ -204,7 +207,7 @@ async fn the_stand_alone_server_understands_the_benchmark_at_a_fraction_of_the_c
 /// to them since. The bounds are measured with the built-in model: they document the state, not a
 /// goal.
 #[tokio::test]
-async fn words_that_nothing_was_fitted_to_are_mostly_understood_and_seldom_mistaken() {
+async fn unseen_wordings_are_mostly_understood_and_seldom_mistaken() {
     let nowhere =
         "[index]\nembedder = { endpoint = \"http://127.0.0.1:9/v1\", model = \"none\" }\n";
     for (config, right, wrong) in [("", 142, 2), (nowhere, 121, 5)] {

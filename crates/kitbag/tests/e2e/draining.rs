@@ -32,7 +32,7 @@ fn slow_call(ms: u64) -> Value {
 }
 
 #[tokio::test]
-async fn calls_under_way_are_finished_over_http_whatever_era_the_client_speaks() {
+async fn running_calls_finish_over_http_in_either_era() {
     let (home, events) = home_with_bed();
     let gateway = home.serve().await;
     let (legacy, modern) = (
@@ -84,7 +84,7 @@ async fn a_new_connection_is_refused_at_once_while_calls_finish() {
     let ends_early = async {
         running_calls(1, &events).await;
         gateway.terminate();
-        until("the door is closed", async || {
+        until("no connection is accepted", async || {
             let refused = TcpStream::connect(&address).map_err(|error| error.kind());
             matches!(refused, Err(ErrorKind::ConnectionRefused)).then_some(())
         })

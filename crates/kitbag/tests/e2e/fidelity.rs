@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::harness::testbed::print_output;
-use crate::harness::world::{Door, Way, World};
+use crate::harness::world::{Endpoint, Way, World};
 use crate::harness::{Client, Era};
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn a_result_of_unknown_fields_and_odd_numbers_arrives_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn arguments_reach_the_server_letter_by_letter() {
+async fn arguments_reach_the_server_byte_for_byte() {
     const ARGUMENTS: &str = concat!(
         r#"{"z":18446744073709551616,"a":1.50,"e":1E+2,"n":-0.0,"huge":1e400, "spaced" : [1, 2],"#,
         r#""s":"caf\u00e9 \/ \ud83d\ude00 ☃","nested":{"b":[],"a":null,"":{}},"tiny":1e-999}"#,
@@ -86,7 +86,7 @@ async fn unknown_params_and_meta_reach_the_server_and_the_keys_of_one_hop_do_not
 }
 
 #[tokio::test]
-async fn an_error_arrives_with_its_code_its_words_and_its_data() {
+async fn an_error_arrives_with_its_code_message_and_data() {
     const ERROR: &str = concat!(
         r#""error":{"code":-31415,"message":"as exotic as can be","#,
         r#""data":{"z":1.50,"big":123456789012345678901234567890,"a":["caf\u00e9",{}],"none":null}}"#,
@@ -139,13 +139,13 @@ async fn the_route_of_one_server_answers_as_the_server_itself() {
         for client_era in Era::each() {
             let client = world
                 .gateway
-                .visitor(&server.path(), client_era)
+                .client_at(&server.path(), client_era)
                 .connect()
                 .await;
             let way = Way {
                 client,
                 server,
-                door: Door::One,
+                endpoint: Endpoint::One,
             };
             for (method, params) in &requests {
                 let sent = direct.request(method, params).await;

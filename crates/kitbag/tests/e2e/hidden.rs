@@ -59,13 +59,13 @@ async fn same(
 }
 
 #[tokio::test]
-async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
+async fn a_hidden_thing_gets_the_error_of_a_missing_one() {
     let (gateway, acme, _) = start_gateway().await;
     let name = |name: &str| json!({ "name": name, "arguments": {} });
     let uri = |uri: &str| json!({ "uri": uri });
     for era in Era::each() {
         for path in ["/mcp", "/mcp/all", "/mcp/adaptive"] {
-            let client = gateway.visitor(path, era).key(&acme).connect().await;
+            let client = gateway.client_at(path, era).key(&acme).connect().await;
             // Names with the same nearest names.
             same(&client, "tools/call", name, "secret__echo", "nobody__echo").await;
             same(
@@ -112,7 +112,7 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
             }
         }
         let alone = gateway
-            .visitor("/servers/good/mcp", era)
+            .client_at("/servers/good/mcp", era)
             .key(&acme)
             .connect()
             .await;
@@ -159,18 +159,18 @@ async fn a_caller_who_needs_no_key_still_reads_which_rule_it_was() {
 }
 
 #[tokio::test]
-async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
+async fn what_a_tenant_may_not_see_is_neither_counted_nor_named() {
     let (gateway, acme, narrow) = start_gateway().await;
     for (key, tools) in [(&acme, None), (&narrow, Some(1))] {
-        let frugal = gateway
-            .visitor("/mcp", Era::Legacy)
+        let small = gateway
+            .client_at("/mcp", Era::Legacy)
             .key(key)
             .connect()
             .await;
-        let said = frugal.greeting["instructions"].to_string();
+        let said = small.greeting["instructions"].to_string();
         assert!(said.contains("The tools of 1 servers"), "{said}");
         let all = gateway
-            .visitor("/mcp/all", Era::Legacy)
+            .client_at("/mcp/all", Era::Legacy)
             .key(key)
             .connect()
             .await;
@@ -196,7 +196,7 @@ async fn nothing_counts_or_names_what_a_tenant_may_not_see() {
         );
     }
     let hidden = gateway
-        .visitor("/servers/secret/mcp", Era::Modern)
+        .client_at("/servers/secret/mcp", Era::Modern)
         .key(&narrow)
         .without_handshake();
     assert_eq!(
@@ -243,14 +243,14 @@ async fn a_key_of_a_tenant_without_a_table_is_useless_and_gets_a_remedy() {
         gateway.client(era).await.knows("good__echo").await;
         for key in [&named, &local] {
             let client = gateway
-                .visitor("/mcp/all", era)
+                .client_at("/mcp/all", era)
                 .key(key.stdout.trim())
                 .connect()
                 .await;
             client.knows("good__echo").await;
         }
         let ghost = gateway
-            .visitor("/mcp/all", era)
+            .client_at("/mcp/all", era)
             .key(output.stdout.trim())
             .connect()
             .await;
@@ -268,12 +268,12 @@ async fn a_key_of_a_tenant_without_a_table_is_useless_and_gets_a_remedy() {
             "{}",
             read.raw()
         );
-        let frugal = gateway
-            .visitor("/mcp", era)
+        let small = gateway
+            .client_at("/mcp", era)
             .key(output.stdout.trim())
             .connect()
             .await;
-        let found = frugal
+        let found = small
             .call("search_available_tools", &json!({ "query": "echo" }))
             .await
             .tool_error();
@@ -292,7 +292,7 @@ async fn a_key_of_a_tenant_without_a_table_is_useless_and_gets_a_remedy() {
         Testbed::new("good").table()
     ));
     let client = gateway
-        .visitor("/mcp/all", Era::Modern)
+        .client_at("/mcp/all", Era::Modern)
         .key(output.stdout.trim())
         .connect()
         .await;

@@ -39,7 +39,7 @@ async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() 
     for tenant in ["acme", "globex"] {
         let key = create_key(&home, &["--tenant", tenant]).await;
         let client = gateway
-            .visitor("/mcp/all", Era::Modern)
+            .client_at("/mcp/all", Era::Modern)
             .key(token(&key))
             .connect()
             .await;
@@ -66,7 +66,10 @@ async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() 
         "/v1/retrieve",
     ] {
         for era in Era::each() {
-            let client = gateway.visitor(path, era).key(operator).without_handshake();
+            let client = gateway
+                .client_at(path, era)
+                .key(operator)
+                .without_handshake();
             let refused = client
                 .request("tools/call", &json!({ "name": "bed__echo" }))
                 .await;
@@ -86,7 +89,7 @@ async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() 
 }
 
 #[tokio::test]
-async fn an_expired_key_is_refused_like_a_revoked_one_and_the_log_says_why() {
+async fn an_expired_key_is_rejected_like_a_revoked_one_and_the_log_says_why() {
     let home = Home::new("[tenants.acme]\n");
     let (brief, other) = (
         create_key(&home, &["--tenant", "acme", "--expires", "1s"]).await,
@@ -186,12 +189,12 @@ async fn a_rotated_key_works_during_its_grace_period() {
 }
 
 #[tokio::test]
-async fn what_was_opened_with_a_key_ends_when_the_key_does() {
+async fn sessions_and_streams_of_a_key_end_when_the_key_does() {
     let home = Home::new(&format!("{}[tenants.acme]\n", Testbed::new("bed").table()));
     let living = create_key(&home, &["--tenant", "acme"]).await;
     let gateway = home.serve().await;
     let other = gateway
-        .visitor("/mcp/all", Era::Legacy)
+        .client_at("/mcp/all", Era::Legacy)
         .key(token(&living))
         .connect()
         .await;
@@ -200,7 +203,7 @@ async fn what_was_opened_with_a_key_ends_when_the_key_does() {
         for ending in [["revoke"].as_slice(), &["rotate", "--grace", "1s"]] {
             let key = create_key(&home, &["--tenant", "acme"]).await;
             let client = gateway
-                .visitor("/mcp/all", era)
+                .client_at("/mcp/all", era)
                 .key(token(&key))
                 .connect()
                 .await;

@@ -138,11 +138,11 @@ async fn read_all_definitions(gateway: &Gateway, key: &str) -> Vec<(String, Stri
         .into_iter()
         .flat_map(|path| Era::BOTH.map(|era| (path, era)))
     {
-        for visitor in [
-            gateway.visitor(path, era),
-            gateway.visitor(path, era).key(key),
+        for builder in [
+            gateway.client_at(path, era),
+            gateway.client_at(path, era).key(key),
         ] {
-            let client = visitor.connect().await;
+            let client = builder.connect().await;
             for (method, params) in &calls {
                 let reply = client.request(method, params).await;
                 printed.push((
@@ -153,7 +153,7 @@ async fn read_all_definitions(gateway: &Gateway, key: &str) -> Vec<(String, Stri
         }
     }
     let discover = gateway
-        .visitor("/servers/good/mcp", Era::Modern)
+        .client_at("/servers/good/mcp", Era::Modern)
         .connect()
         .await;
     let hello = discover.request("server/discover", &json!({})).await;
@@ -185,7 +185,7 @@ async fn read_all_definitions(gateway: &Gateway, key: &str) -> Vec<(String, Stri
 }
 
 #[tokio::test]
-async fn a_secret_in_a_definition_is_shown_to_nobody_and_not_stored() {
+async fn a_secret_in_a_definition_is_never_shown_and_not_stored() {
     let (gateway, key) = start_gateway("").await;
     let all = gateway.client(Era::Modern).await;
     all.knows("good__letter_send").await;
@@ -247,7 +247,7 @@ async fn the_secret_of_a_header_and_of_an_address_is_masked_too() {
         let table = table.replace("/mcp\"", &format!("/mcp?token={STORED}\""));
         home.configure(&table);
         let gateway = home.serve().await;
-        let all = gateway.visitor("/mcp/all", Era::Modern).connect().await;
+        let all = gateway.client_at("/mcp/all", Era::Modern).connect().await;
         all.knows("good__letter_send").await;
         let listed = json!(all.list("tools/list", "tools").await).to_string();
         for form in FORMS {

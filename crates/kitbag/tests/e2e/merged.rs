@@ -22,13 +22,13 @@ async fn two_of_a_kind(serve: &str) -> Gateway {
 async fn names_begin_with_their_server_fit_every_client_and_are_all_different() {
     let gateway = two_of_a_kind("").await;
     let own = gateway
-        .visitor("/servers/one/mcp", Era::Modern)
+        .client_at("/servers/one/mcp", Era::Modern)
         .connect()
         .await
         .tool_names()
         .await;
     for era in Era::each() {
-        let client = gateway.visitor("/mcp/all", era).connect().await;
+        let client = gateway.client_at("/mcp/all", era).connect().await;
         let names = client.tool_names().await;
         assert_eq!(names.len(), own.len() * 2);
         assert_eq!(
@@ -120,7 +120,7 @@ async fn a_resource_two_servers_have_can_be_read_from_both() {
 }
 
 #[tokio::test]
-async fn no_server_is_asked_in_the_place_of_another_that_has_the_resource() {
+async fn no_server_is_asked_instead_of_another_that_has_the_resource() {
     let (evil, good) = (Testbed::new("aaa").manner("usurp"), Testbed::new("good"));
     let gateway = Gateway::with(&format!("{}{}", evil.table(), good.table())).await;
     for era in Era::each() {
@@ -191,7 +191,7 @@ async fn no_server_is_asked_in_the_place_of_another_that_has_the_resource() {
 }
 
 #[tokio::test]
-async fn pages_hold_every_entry_once_whatever_their_size() {
+async fn pages_contain_every_entry_once_whatever_their_size() {
     for size in [1, 7, 1000] {
         let gateway = two_of_a_kind(&format!(
             "[serve]\nbind = \"127.0.0.1:0\"\npage_size = {size}\n"
@@ -210,7 +210,7 @@ async fn pages_hold_every_entry_once_whatever_their_size() {
                 ),
             ] {
                 let own = gateway
-                    .visitor("/servers/one/mcp", era)
+                    .client_at("/servers/one/mcp", era)
                     .connect()
                     .await
                     .list(method, key)
@@ -280,7 +280,7 @@ async fn the_gateway_introduces_itself_and_the_route_of_one_server_introduces_th
     assert_eq!(house["serverInfo"]["name"], "kitbag");
     assert!(house["instructions"].as_str().unwrap().contains(LONG));
     let one = gateway
-        .visitor("/servers/one/mcp", Era::Legacy)
+        .client_at("/servers/one/mcp", Era::Legacy)
         .connect()
         .await
         .greeting;
@@ -318,7 +318,7 @@ async fn a_client_of_any_revision_is_answered_in_its_own() {
     let gateway = two_of_a_kind("").await;
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let client = gateway
-            .visitor("/mcp/all", Era::Legacy)
+            .client_at("/mcp/all", Era::Legacy)
             .with_version(version)
             .connect()
             .await;

@@ -38,7 +38,7 @@ async fn a_tenant_reads_its_own_token_counts() {
     let (acme, globex) = (key(&home, "acme").await, key(&home, "globex").await);
     let gateway = home.serve().await;
     for era in Era::each() {
-        let client = gateway.visitor("/mcp", era).key(&acme).connect().await;
+        let client = gateway.client_at("/mcp", era).key(&acme).connect().await;
         client.knows("search_available_tools").await;
         until("the tool is found", async || {
             let found = client
@@ -121,7 +121,7 @@ async fn a_collector_is_sent_a_span_for_each_call_and_the_figures() {
     home.export("OTEL_BSP_SCHEDULE_DELAY", "50");
     home.export("OTEL_METRIC_EXPORT_INTERVAL", "50");
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Era::Modern).connect().await;
+    let client = gateway.client_at("/mcp/all", Era::Modern).connect().await;
     client.knows("bed__echo").await;
     client
         .call("bed__echo", &json!({ "message": SECRET }))
@@ -203,12 +203,12 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_disturbs_no_client_and_is_mentioned_once() {
+async fn an_unreachable_collector_affects_no_client_and_is_logged_once() {
     let telemetry = "[telemetry]\notlp_endpoint = \"http://127.0.0.1:9\"\n";
     let home = Home::new(&format!("{telemetry}{}", Testbed::new("bed").table()));
     home.export("OTEL_METRIC_EXPORT_INTERVAL", "20");
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Era::Legacy).connect().await;
+    let client = gateway.client_at("/mcp/all", Era::Legacy).connect().await;
     client.knows("bed__echo").await;
     client
         .call("bed__echo", &json!({ "message": "still here" }))

@@ -178,7 +178,7 @@ async fn a_tenant_is_shown_no_other_tenant_no_hidden_server_and_nothing_of_the_g
     let gateway = home.serve().await;
     for key in [&acme, &globex] {
         let client = gateway
-            .visitor("/mcp/all", Era::Modern)
+            .client_at("/mcp/all", Era::Modern)
             .key(key)
             .connect()
             .await;
@@ -231,7 +231,7 @@ async fn a_tenant_is_shown_no_other_tenant_no_hidden_server_and_nothing_of_the_g
 }
 
 #[tokio::test]
-async fn every_tool_has_its_series_for_an_operator_who_switches_that_on() {
+async fn every_tool_has_its_series_if_the_operator_enables_that() {
     let telemetry = "[telemetry]\nmetrics_per_tool = true\n";
     let gateway = Gateway::with(&format!("{telemetry}{}", Testbed::new("bed").table())).await;
     let client = gateway.client(Era::Modern).await;
@@ -247,7 +247,7 @@ async fn every_tool_has_its_series_for_an_operator_who_switches_that_on() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_counted() {
+async fn failures_are_counted() {
     let home = Home::new(&Testbed::new("bed").table());
     let gateway = home.serve().await;
     let client = gateway.client(Era::Legacy).await;

@@ -29,7 +29,7 @@ async fn start_gateway() -> Gateway {
 }
 
 async fn client(gateway: &Gateway, path: &str) -> Client {
-    gateway.visitor(path, Era::Modern).connect().await
+    gateway.client_at(path, Era::Modern).connect().await
 }
 
 fn find_tool<'t>(tools: &'t [Value], name: &str) -> Option<&'t Value> {
@@ -37,7 +37,7 @@ fn find_tool<'t>(tools: &'t [Value], name: &str) -> Option<&'t Value> {
 }
 
 #[tokio::test]
-async fn clients_get_tools_as_the_operator_wants_them() {
+async fn clients_get_tools_as_the_operator_overrides_them() {
     let gateway = start_gateway().await;
     for (path, name) in [("/mcp/all", "orchids"), ("/servers/good/mcp", "echo")] {
         let client = client(&gateway, path).await;
@@ -81,15 +81,15 @@ async fn clients_get_tools_as_the_operator_wants_them() {
         "rules know the server's name: {refused}"
     );
 
-    let frugal = client(&gateway, "/mcp").await;
+    let small = client(&gateway, "/mcp").await;
     until("the search knows the new words", async || {
         let asked = json!({ "query": "water the orchids" });
-        let found = frugal.call("search_available_tools", &asked).await.text();
+        let found = small.call("search_available_tools", &asked).await.text();
         found.starts_with("orchids(").then_some(())
     })
     .await;
     let asked = json!({ "tool": "orchids", "arguments": { "plant": "fern" } });
-    let given = frugal.call("call_api", &asked).await.result();
+    let given = small.call("call_api", &asked).await.result();
     assert_eq!(given["structuredContent"]["room"], "greenhouse", "{given}");
 
     let found = gateway.home.kitbag(&["doctor"]).await.stdout;

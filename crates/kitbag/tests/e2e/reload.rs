@@ -39,7 +39,7 @@ async fn lacks(client: &Client, tool: &str) {
 }
 
 #[tokio::test]
-async fn a_server_that_is_added_is_there_without_a_restart_and_clients_hear_of_it() {
+async fn an_added_server_is_there_without_a_restart_and_clients_are_notified() {
     for client_era in Era::each() {
         let gateway = with_one("").await;
         let client = gateway.client(client_era).await;
@@ -64,7 +64,7 @@ async fn a_server_that_is_added_is_there_without_a_restart_and_clients_hear_of_i
 }
 
 #[tokio::test]
-async fn a_server_that_is_added_is_there_over_stdio_too() {
+async fn an_added_server_is_there_over_stdio_too() {
     let home = Home::new(&one());
     let client = Client::stdio(&home, Era::Modern).connect().await;
     client.knows("one__echo").await;
@@ -134,7 +134,7 @@ async fn a_bad_edit_is_reported_and_the_previous_configuration_stays() {
 }
 
 #[tokio::test]
-async fn a_rule_that_is_added_holds_from_then_on() {
+async fn an_added_rule_applies_from_then_on() {
     let gateway = with_one("").await;
     let client = gateway.client(Era::Legacy).await;
     gateway
@@ -205,12 +205,12 @@ async fn process_of_one(gateway: &Gateway, client: &Client) -> u32 {
 }
 
 #[tokio::test]
-async fn a_client_that_watches_a_resource_hears_of_it_also_after_its_server_was_changed() {
+async fn a_watching_client_is_notified_even_after_the_server_was_changed() {
     for era in ["legacy", "modern"] {
         let table = |more: &str| Testbed::new("one").era(era).with(more).table();
         let gateway = Gateway::with(&table("")).await;
         let client = gateway
-            .visitor("/servers/one/mcp", Era::Modern)
+            .client_at("/servers/one/mcp", Era::Modern)
             .connect()
             .await;
         client.knows("touch_resource").await;
@@ -238,10 +238,10 @@ async fn a_client_that_watches_a_resource_hears_of_it_also_after_its_server_was_
 }
 
 #[tokio::test]
-async fn a_rule_that_is_added_holds_for_what_is_watched_already() {
+async fn an_added_rule_applies_to_resources_already_watched() {
     let gateway = with_one("").await;
     let client = gateway
-        .visitor("/servers/one/mcp", Era::Modern)
+        .client_at("/servers/one/mcp", Era::Modern)
         .connect()
         .await;
     let mut watching = client
@@ -262,7 +262,7 @@ async fn a_rule_that_is_added_holds_for_what_is_watched_already() {
 }
 
 #[tokio::test]
-async fn what_is_built_in_goes_and_comes_back_with_other_data() {
+async fn the_built_in_server_goes_and_comes_back_with_other_data() {
     const LOOKUP: &str = "agents__lookup_capability";
     let gateway = Gateway::with("[agents]\nenabled = true\n").await;
     let client = gateway.client(Era::Modern).await;
@@ -298,7 +298,7 @@ async fn what_is_built_in_goes_and_comes_back_with_other_data() {
 }
 
 #[tokio::test]
-async fn what_needs_a_restart_is_named() {
+async fn settings_that_need_a_restart_are_named() {
     let gateway = with_one("").await;
     gateway
         .home
@@ -346,7 +346,7 @@ async fn a_projects_servers_are_not_imported_unasked() {
 }
 
 #[tokio::test]
-async fn what_a_followed_client_adds_is_imported_and_served() {
+async fn servers_added_to_a_followed_client_are_imported_and_served() {
     let home = Home::new(&one());
     let cursor = home.path(".cursor/mcp.json");
     fs::create_dir(home.path(".cursor")).unwrap();
@@ -378,7 +378,7 @@ async fn what_a_followed_client_adds_is_imported_and_served() {
 }
 
 #[tokio::test]
-async fn what_was_removed_or_changed_here_stays_so_when_a_followed_client_rewrites_its_file() {
+async fn servers_removed_or_changed_here_stay_so_when_a_followed_client_rewrites_its_file() {
     let home = Home::new("");
     let cursor = home.path(".cursor/mcp.json");
     fs::create_dir(home.path(".cursor")).unwrap();
@@ -425,7 +425,7 @@ async fn what_was_removed_or_changed_here_stays_so_when_a_followed_client_rewrit
 }
 
 #[tokio::test]
-async fn what_a_followed_client_adds_with_something_to_look_at_waits_for_the_person() {
+async fn dangerous_servers_of_a_followed_client_wait_for_the_user() {
     let home = Home::new("");
     fs::create_dir(home.path(".cursor")).unwrap();
     home.configure("[import]\nfollow = [\"cursor\"]");

@@ -76,7 +76,7 @@ async fn at_most_twenty_tools_are_returned_and_larger_limits_are_reported() {
 }
 
 #[tokio::test]
-async fn several_intents_share_the_places_and_each_has_its_best() {
+async fn several_intents_share_the_slots_and_each_has_its_best() {
     let gateway = ready("").await;
     let best = async |intent: &str| {
         let (_, answer) = ask(&gateway, &json!({ "intent": intent, "top_k": 1 })).await;
@@ -115,7 +115,7 @@ async fn several_intents_share_the_places_and_each_has_its_best() {
 }
 
 #[tokio::test]
-async fn what_a_context_has_already_or_cannot_pay_for_is_left_out() {
+async fn tools_that_a_context_already_has_or_cannot_afford_are_left_out() {
     let gateway = ready("").await;
     let asked = |more: Value| {
         let mut request = json!({ "intent": "return an image", "top_k": 3, "format": "openai" });
@@ -155,7 +155,7 @@ async fn what_a_context_has_already_or_cannot_pay_for_is_left_out() {
 }
 
 #[tokio::test]
-async fn tools_come_as_the_context_wants_them() {
+async fn tools_come_in_the_requested_format() {
     let gateway = ready("").await;
     let shape = async |format: &str| {
         let request = json!({ "intent": "echo the arguments", "top_k": 1, "format": format });
@@ -179,7 +179,7 @@ async fn tools_come_as_the_context_wants_them() {
 }
 
 #[tokio::test]
-async fn the_description_of_the_interface_fits_what_is_asked_and_answered() {
+async fn the_openapi_description_matches_requests_and_answers() {
     let gateway = ready("").await;
     let described = reqwest::get(format!("{}/openapi.json", gateway.base))
         .await
@@ -323,7 +323,7 @@ async fn figures(tools: &str, queries: &str) -> Value {
 
 /// The bounds are slightly wider than the values measured when the limits were chosen.
 #[tokio::test]
-async fn a_search_that_finds_nothing_fitting_says_so_and_seldom_doubts_what_is_right() {
+async fn a_search_without_a_match_says_so_and_seldom_doubts_a_right_answer() {
     let read = |set: &str, file: &str| {
         let path = format!("{}/../../evals/{set}/{file}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).unwrap()

@@ -24,7 +24,7 @@ async fn routes(gateway: &Gateway, key: &str, era: Era) -> Vec<Route> {
         ("/mcp/all", "good__", ""),
         ("/mcp", "good__", "kitbag://server/good/"),
     ] {
-        let client = gateway.visitor(path, era).key(key).connect().await;
+        let client = gateway.client_at(path, era).key(key).connect().await;
         routes.push(Route {
             client,
             prefix,

@@ -36,7 +36,7 @@ async fn status(gateway: &Gateway, path: &str, key: Option<&str>) -> u16 {
 }
 
 #[tokio::test]
-async fn a_key_made_or_revoked_at_one_gateway_holds_at_the_other_within_a_second() {
+async fn a_key_created_or_revoked_at_one_gateway_takes_effect_at_the_other_within_a_second() {
     let [here, there] = two_homes("[tenants.acme]\n");
     let gateway = there.serve().await;
     let key = here.key("acme").await;
@@ -70,7 +70,10 @@ async fn a_secret_set_on_one_machine_is_used_by_the_gateway_of_another_within_a_
     let [here, there] = two_homes(&api.table("api", settings));
     set_secret(&here, "first").await;
     let gateway = there.serve().await;
-    let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
+    let client = gateway
+        .client_at("/mcp/search", Era::Modern)
+        .connect()
+        .await;
     for value in ["first", "second", "third"] {
         set_secret(&here, value).await;
         let changed = Instant::now();
@@ -131,14 +134,14 @@ async fn a_login_on_one_machine_is_used_by_the_gateway_of_another_within_a_secon
 }
 
 #[tokio::test]
-async fn while_the_database_is_away_calls_go_on_and_their_rows_are_there_afterwards() {
+async fn while_the_database_is_unreachable_calls_continue_and_their_rows_are_written_later() {
     let mut server = OwnPostgres::start().await;
     let url = format!("{}?connect_timeout=1&statement_timeout=2000", server.url());
     let bed = Testbed::new("bed").table();
     let home = Home::new(&format!("[store]\nurl = \"{url}\"\n[tenants.acme]\n{bed}"));
     let key = home.key("acme").await;
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Era::Modern).key(&key);
+    let client = gateway.client_at("/mcp/all", Era::Modern).key(&key);
     let client = client.connect().await;
     client.knows("bed__echo").await;
     let call = async |message: &str| {

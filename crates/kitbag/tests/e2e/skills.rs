@@ -31,7 +31,7 @@ async fn skills_of_all_servers_are_listed_and_read_by_uris_that_name_their_serve
     let gateway = Gateway::with(&servers()).await;
     for era in Era::each() {
         for path in ["/mcp/all", "/mcp"] {
-            let client = gateway.visitor(path, era).connect().await;
+            let client = gateway.client_at(path, era).connect().await;
             let skills = list_skills(&client, 4).await;
             let uris: BTreeSet<&str> = skills
                 .iter()
@@ -97,7 +97,7 @@ async fn on_the_route_of_one_server_skills_are_as_the_server_has_them() {
     let gateway = Gateway::with(&servers()).await;
     for (server, era) in [("docs", Era::Modern), ("ops", Era::Legacy)] {
         let client = gateway
-            .visitor(&format!("/servers/{server}/mcp"), era)
+            .client_at(&format!("/servers/{server}/mcp"), era)
             .connect()
             .await;
         let skills = list_skills(&client, 2).await;
@@ -118,7 +118,7 @@ async fn a_skill_that_rules_deny_is_neither_listed_nor_found_nor_read() {
     let gateway = home.serve().await;
     list_skills(&gateway.client(Era::Modern).await, 4).await;
     let client = gateway
-        .visitor("/mcp", Era::Modern)
+        .client_at("/mcp", Era::Modern)
         .key(&acme)
         .connect()
         .await;
@@ -146,7 +146,7 @@ async fn a_skill_that_rules_deny_is_neither_listed_nor_found_nor_read() {
 async fn a_model_finds_a_skill_with_the_tools_and_reads_its_files() {
     let home = Home::new(&Testbed::new("docs").manner("skills").table());
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
+    let client = gateway.client_at("/mcp", Era::Modern).connect().await;
     list_skills(&client, 2).await;
     let found = client
         .call(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::world::{Door, World};
+use crate::harness::world::{Endpoint, World};
 use crate::harness::{Era, Home, Testbed, until};
 use crate::meter::Collector;
 
@@ -22,7 +22,7 @@ async fn the_trace_in_headers_reaches_servers_of_either_era_over_every_transport
         .ways(|it| it)
         .await
         .iter()
-        .filter(|it| !it.door.is_on_stdio())
+        .filter(|it| !it.endpoint.is_on_stdio())
     {
         let params = json!({ "name": way.name("echo_params"), "arguments": {} });
         let mut headers = way.client.headers("tools/call", &params);
@@ -37,8 +37,8 @@ async fn the_trace_in_headers_reaches_servers_of_either_era_over_every_transport
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        let path = match way.door {
-            Door::One => way.server.path(),
+        let path = match way.endpoint {
+            Endpoint::One => way.server.path(),
             _ => "/mcp/all".to_owned(),
         };
         let body = way.client.body(99, "tools/call", &params.to_string());

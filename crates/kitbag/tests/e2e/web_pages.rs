@@ -36,7 +36,7 @@ impl Pages {
         home.export("READER_TOKEN", "t0ken-of-the-reader");
         fs::write(home.path("own.pem"), site::authority()).unwrap();
         let gateway = home.serve().await;
-        let client = gateway.visitor("/mcp/all", Era::Modern).connect().await;
+        let client = gateway.client_at("/mcp/all", Era::Modern).connect().await;
         Self { gateway, client }
     }
 
@@ -114,7 +114,7 @@ fn lively(private: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_page_is_pictured_and_other_settings_hold_without_a_restart() {
+async fn a_page_is_captured_and_other_settings_apply_without_a_restart() {
     let (private, visits) = site::private_port().await;
     let page = lively(&private.to_string());
     let router = Router::new().route("/", get(move || async move { Html(page) }));

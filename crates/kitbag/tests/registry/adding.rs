@@ -60,7 +60,7 @@ async fn an_entry_becomes_a_server_that_runs_and_its_secret_stays_out_of_the_fil
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_is_named_with_the_command_that_gives_it() {
+async fn missing_values_are_named_with_the_command_that_sets_them() {
     let home = RegistryHome::new().await;
     let printed = home.fails(&[
         "servers",

@@ -9,7 +9,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::{RegistryHome, WEATHER};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
+async fn at_a_terminal_the_user_is_asked_and_a_secret_is_not_shown() {
     let home = RegistryHome::new().await;
     home.runner("npx");
     let talk = [
@@ -68,7 +68,7 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entry_runs_only_after_the_person_said_yes() {
+async fn an_entry_runs_only_after_the_user_said_yes() {
     let home = RegistryHome::new().await;
     home.runner("npx");
     let add = ["servers", "add", "io.github.mallory/helper"];

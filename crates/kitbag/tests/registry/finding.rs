@@ -47,7 +47,7 @@ async fn servers_are_found_best_first_in_a_table_that_fits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_without_results_or_without_a_registry_says_what_to_do() {
+async fn a_search_without_results_or_without_a_registry_has_a_remedy() {
     let home = RegistryHome::new().await;
     let printed = home.ok(&["servers", "find", "zzz"]);
     assert!(

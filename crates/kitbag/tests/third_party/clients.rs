@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::driver::{Driver, Sdk};
-use crate::gateway::{Door, TestGateway, tools};
+use crate::gateway::{TestGateway, Transport, tools};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Client {
@@ -22,16 +22,21 @@ pub(crate) const TYPESCRIPT_MODERN: Client = Client::Sdk(Sdk::TypeScript, "auto"
 
 impl Client {
     #[track_caller]
-    pub(crate) fn connect(self, test_gateway: &TestGateway, door: Door) -> Caller<'_> {
+    pub(crate) fn connect(self, test_gateway: &TestGateway, transport: Transport) -> Caller<'_> {
         match self {
-            Self::Sdk(sdk, mode) => Caller::Driver(Driver::connect(sdk, mode, test_gateway, door)),
+            Self::Sdk(sdk, mode) => {
+                Caller::Driver(Driver::connect(sdk, mode, test_gateway, transport))
+            }
             Self::Inspector => {
                 // Each of its commands starts its own gateway on stdio, and ends it before a slow server has been
                 // initialized.
-                if door == Door::Stdio {
+                if transport == Transport::Stdio {
                     test_gateway.introduce_servers();
                 }
-                Caller::Inspector(Inspector { test_gateway, door })
+                Caller::Inspector(Inspector {
+                    test_gateway,
+                    transport,
+                })
             }
         }
     }
@@ -64,7 +69,7 @@ impl Caller<'_> {
 #[derive(Debug)]
 pub(crate) struct Inspector<'a> {
     test_gateway: &'a TestGateway,
-    door: Door,
+    transport: Transport,
 }
 
 impl Inspector<'_> {
@@ -111,9 +116,9 @@ impl Inspector<'_> {
             .arg(script)
             .args(["--cli", "--format", "json"])
             .args(arguments);
-        match self.door {
-            Door::Http => command.args([self.test_gateway.endpoint(), "--transport", "http"]),
-            Door::Stdio => command
+        match self.transport {
+            Transport::Http => command.args([self.test_gateway.endpoint(), "--transport", "http"]),
+            Transport::Stdio => command
                 .arg("--")
                 .args(self.test_gateway.command())
                 .arg("--stdio"),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
-use crate::gateway::{Door, TestGateway};
+use crate::gateway::{TestGateway, Transport};
 use crate::servers::{self, RealServer};
 
 /// Reads a file, a repository's log and the knowledge graph, each from its own server, and returns one
@@ -27,10 +27,10 @@ fn program(servers: &[RealServer]) -> String {
 }
 
 #[track_caller]
-fn check(client: Client, door: Door) {
+fn check(client: Client, transport: Transport) {
     let test_gateway = TestGateway::on_code(servers::three_servers);
     test_gateway.introduce_servers();
-    let mut caller = client.connect(&test_gateway, door);
+    let mut caller = client.connect(&test_gateway, transport);
     let result = caller.call(
         "run_code",
         &json!({ "code": program(&test_gateway.servers) }),
@@ -54,19 +54,19 @@ fn check(client: Client, door: Door) {
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_inspector_joins_three_servers_in_one_run() {
-    check(INSPECTOR, Door::Http);
+    check(INSPECTOR, Transport::Http);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_python_client_joins_three_servers_in_both_eras() {
-    check(PYTHON, Door::Http);
-    check(PYTHON_LEGACY, Door::Stdio);
+    check(PYTHON, Transport::Http);
+    check(PYTHON_LEGACY, Transport::Stdio);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_typescript_client_joins_three_servers_in_both_eras() {
-    check(TYPESCRIPT, Door::Http);
-    check(TYPESCRIPT_MODERN, Door::Stdio);
+    check(TYPESCRIPT, Transport::Http);
+    check(TYPESCRIPT_MODERN, Transport::Stdio);
 }

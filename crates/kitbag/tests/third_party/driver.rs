@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::gateway::{Door, TestGateway, tools};
+use crate::gateway::{TestGateway, Transport, tools};
 use crate::{LONG_OPERATION, processes};
 
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +39,17 @@ pub(crate) struct Driver {
 
 impl Driver {
     #[track_caller]
-    pub(crate) fn connect(sdk: Sdk, mode: &str, test_gateway: &TestGateway, door: Door) -> Self {
+    pub(crate) fn connect(
+        sdk: Sdk,
+        mode: &str,
+        test_gateway: &TestGateway,
+        transport: Transport,
+    ) -> Self {
         let mut command = sdk.command();
         command.arg(mode);
-        match door {
-            Door::Http => command.args(["http", test_gateway.endpoint()]),
-            Door::Stdio => command
+        match transport {
+            Transport::Http => command.args(["http", test_gateway.endpoint()]),
+            Transport::Stdio => command
                 .arg("stdio")
                 .args(test_gateway.command())
                 .arg("--stdio"),

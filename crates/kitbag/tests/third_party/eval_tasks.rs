@@ -20,7 +20,7 @@ const WRITE: &str = "KITBAG_WRITE_TASKS";
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
-fn scripts_do_the_tasks_on_every_surface_as_it_is_written_down() {
+fn scripts_do_the_tasks_on_every_surface_as_documented() {
     let folder = tempfile::tempdir().unwrap();
     if std::env::var_os(WRITE).is_some() {
         let outcomes = outcomes(&run_suite(&tasks("suite.json"), folder.path()));
@@ -44,7 +44,7 @@ fn scripts_do_the_tasks_on_every_surface_as_it_is_written_down() {
 }
 
 #[test]
-fn the_page_shows_the_outcomes_that_are_written_down() {
+fn the_page_shows_the_stored_outcomes() {
     let page = read_text(&document_path());
     assert_eq!(
         page,

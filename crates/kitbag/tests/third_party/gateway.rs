@@ -13,7 +13,7 @@ use crate::processes;
 use crate::servers::RealServer;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Transport {
     Http,
     Stdio,
 }

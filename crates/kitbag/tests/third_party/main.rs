@@ -24,15 +24,15 @@ mod surfaces;
 
 use clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
 use driver::{Driver, Event, Sdk};
-use gateway::{Door, TestGateway};
+use gateway::{TestGateway, Transport};
 use kitbag_testkit::processes::{descendant, kill};
 use serde_json::json;
 
 /// Lists the tools of all servers and calls one of each.
 #[track_caller]
-fn check_list_and_call(client: Client, door: Door) {
+fn check_list_and_call(client: Client, transport: Transport) {
     let test_gateway = TestGateway::with(servers::all);
-    let mut caller = client.connect(&test_gateway, door);
+    let mut caller = client.connect(&test_gateway, transport);
     let wanted: Vec<String> = test_gateway
         .servers
         .iter()
@@ -55,59 +55,59 @@ fn check_list_and_call(client: Client, door: Door) {
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_inspector_lists_and_calls_real_servers_over_http() {
-    check_list_and_call(INSPECTOR, Door::Http);
+    check_list_and_call(INSPECTOR, Transport::Http);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_inspector_lists_and_calls_real_servers_over_stdio() {
-    check_list_and_call(INSPECTOR, Door::Stdio);
+    check_list_and_call(INSPECTOR, Transport::Stdio);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_python_client_lists_and_calls_real_servers_over_http() {
-    check_list_and_call(PYTHON, Door::Http);
+    check_list_and_call(PYTHON, Transport::Http);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_python_client_lists_and_calls_real_servers_over_stdio() {
-    check_list_and_call(PYTHON, Door::Stdio);
+    check_list_and_call(PYTHON, Transport::Stdio);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_python_client_in_the_legacy_era_lists_and_calls_real_servers() {
-    check_list_and_call(PYTHON_LEGACY, Door::Http);
+    check_list_and_call(PYTHON_LEGACY, Transport::Http);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_typescript_client_lists_and_calls_real_servers_over_http() {
-    check_list_and_call(TYPESCRIPT, Door::Http);
+    check_list_and_call(TYPESCRIPT, Transport::Http);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_typescript_client_lists_and_calls_real_servers_over_stdio() {
-    check_list_and_call(TYPESCRIPT, Door::Stdio);
+    check_list_and_call(TYPESCRIPT, Transport::Stdio);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_typescript_client_in_the_modern_era_lists_and_calls_real_servers() {
-    check_list_and_call(TYPESCRIPT_MODERN, Door::Http);
+    check_list_and_call(TYPESCRIPT_MODERN, Transport::Http);
 }
 
 /// Every SDK in both eras, over both transports, in front of the one server that reports progress.
 #[track_caller]
 fn check_each_sdk(claim: fn(&mut Driver, &TestGateway)) {
-    for door in [Door::Http, Door::Stdio] {
+    for transport in [Transport::Http, Transport::Stdio] {
         for sdk in [Sdk::Python, Sdk::TypeScript] {
             for mode in ["auto", "legacy"] {
                 let test_gateway = TestGateway::with(servers::only_everything);
-                let mut driver = Driver::connect(sdk, mode, &test_gateway, door);
+                let mut driver = Driver::connect(sdk, mode, &test_gateway, transport);
                 driver.list_until(&[ECHO.to_owned()]);
                 claim(&mut driver, &test_gateway);
             }
@@ -187,21 +187,26 @@ fn a_server_killed_during_a_call_is_named_and_restarted() {
 fn a_client_killed_during_a_call_leaves_the_gateway_to_others() {
     for (sdk, mode) in [(Sdk::Python, "auto"), (Sdk::TypeScript, "legacy")] {
         let test_gateway = TestGateway::with(servers::only_everything);
-        let mut doomed = Driver::connect(sdk, mode, &test_gateway, Door::Http);
-        let mut other = Driver::connect(Sdk::Python, "auto", &test_gateway, Door::Http);
+        let mut doomed = Driver::connect(sdk, mode, &test_gateway, Transport::Http);
+        let mut other = Driver::connect(Sdk::Python, "auto", &test_gateway, Transport::Http);
         other.list_until(&[ECHO.to_owned()]);
         doomed.begin_endless_call();
         kill(doomed.pid());
         check_echo(&mut other);
-        check_echo(&mut Driver::connect(sdk, mode, &test_gateway, Door::Http));
+        check_echo(&mut Driver::connect(
+            sdk,
+            mode,
+            &test_gateway,
+            Transport::Http,
+        ));
     }
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
-fn a_client_killed_during_a_call_takes_its_own_gateway_and_servers_along() {
+fn a_client_killed_during_a_call_ends_its_own_gateway_and_servers() {
     let test_gateway = TestGateway::with(servers::only_everything);
-    let mut doomed = Driver::connect(Sdk::Python, "auto", &test_gateway, Door::Stdio);
+    let mut doomed = Driver::connect(Sdk::Python, "auto", &test_gateway, Transport::Stdio);
     doomed.list_until(&[ECHO.to_owned()]);
     doomed.begin_endless_call();
     let left = ["kitbag", "server-everything"].map(|word| descendant(doomed.pid(), word));
@@ -214,7 +219,7 @@ fn a_client_killed_during_a_call_takes_its_own_gateway_and_servers_along() {
 fn both_eras_of_a_client_share_a_gateway_and_its_server() {
     let test_gateway = TestGateway::with(servers::only_everything);
     let mut drivers = ["auto", "legacy"].map(|mode| {
-        let mut driver = Driver::connect(Sdk::Python, mode, &test_gateway, Door::Http);
+        let mut driver = Driver::connect(Sdk::Python, mode, &test_gateway, Transport::Http);
         driver.list_until(&[ECHO.to_owned()]);
         driver
     });
@@ -250,8 +255,8 @@ fn a_gateway_started_again_lists_what_it_knows_at_once() {
         .iter()
         .map(servers::RealServer::tool_on_merged_route)
         .collect();
-    Driver::connect(Sdk::Python, "auto", &test_gateway, Door::Stdio).list_until(&wanted);
-    let names = Driver::connect(Sdk::TypeScript, "legacy", &test_gateway, Door::Stdio).list();
+    Driver::connect(Sdk::Python, "auto", &test_gateway, Transport::Stdio).list_until(&wanted);
+    let names = Driver::connect(Sdk::TypeScript, "legacy", &test_gateway, Transport::Stdio).list();
     assert!(wanted.iter().all(|name| names.contains(name)), "{names:?}");
 }
 

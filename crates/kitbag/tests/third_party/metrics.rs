@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::clients::PYTHON;
-use crate::gateway::{Door, TestGateway, tools};
+use crate::gateway::{TestGateway, Transport, tools};
 use crate::servers;
 
 /// Parses a page in either format and prints each family with its type.
@@ -68,7 +68,7 @@ fn check(test_gateway: &TestGateway, format: &str, accept: &str, expected: &[&st
 #[ignore = "needs cargo xtask setup"]
 fn the_library_of_prometheus_reads_both_formats() {
     let test_gateway = TestGateway::with(servers::all);
-    let mut caller = PYTHON.connect(&test_gateway, Door::Http);
+    let mut caller = PYTHON.connect(&test_gateway, Transport::Http);
     let server = &test_gateway.servers[0];
     caller.list_until(&[server.tool_on_merged_route()]);
     assert_ne!(

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::clients::{
     Caller, Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN,
 };
-use crate::gateway::{Door, TestGateway};
+use crate::gateway::{TestGateway, Transport};
 use crate::servers::{self, RealServer};
 
 /// A query for each server's one call.
@@ -22,9 +22,9 @@ const WISHES: [(&str, &str); 7] = [
 ];
 
 #[track_caller]
-fn check(client: Client, door: Door) {
+fn check(client: Client, transport: Transport) {
     let test_gateway = TestGateway::by_default(servers::all);
-    let mut caller = client.connect(&test_gateway, door);
+    let mut caller = client.connect(&test_gateway, transport);
     for server in &test_gateway.servers {
         let tool = server.tool_on_merged_route();
         find(&mut caller, server);
@@ -127,30 +127,30 @@ fn text(result: &Value) -> String {
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_inspector_finds_and_calls_over_http() {
-    check(INSPECTOR, Door::Http);
+    check(INSPECTOR, Transport::Http);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
 fn the_inspector_finds_and_calls_over_stdio() {
-    check(INSPECTOR, Door::Stdio);
+    check(INSPECTOR, Transport::Stdio);
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
-fn the_python_client_finds_and_calls_in_both_eras_over_both_doors() {
-    for door in [Door::Http, Door::Stdio] {
-        check(PYTHON, door);
-        check(PYTHON_LEGACY, door);
+fn the_python_client_finds_and_calls_in_both_eras_over_both_transports() {
+    for transport in [Transport::Http, Transport::Stdio] {
+        check(PYTHON, transport);
+        check(PYTHON_LEGACY, transport);
     }
 }
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
-fn the_typescript_client_finds_and_calls_in_both_eras_over_both_doors() {
-    for door in [Door::Http, Door::Stdio] {
-        check(TYPESCRIPT, door);
-        check(TYPESCRIPT_MODERN, door);
+fn the_typescript_client_finds_and_calls_in_both_eras_over_both_transports() {
+    for transport in [Transport::Http, Transport::Stdio] {
+        check(TYPESCRIPT, transport);
+        check(TYPESCRIPT_MODERN, transport);
     }
 }
 

@@ -159,7 +159,7 @@ fn packages_from_elsewhere_are_marked() {
 }
 
 #[test]
-fn variables_that_steer_a_program_are_marked() {
+fn variables_that_control_a_program_are_marked() {
     for name in [
         "LD_PRELOAD",
         "LD_LIBRARY_PATH",

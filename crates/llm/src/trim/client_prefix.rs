@@ -4,7 +4,7 @@
 //! in its own form.
 
 /// Returns Kitbag's name of a tool. `server` is the name of Kitbag in the clients' files, and
-/// `is_ours` recognises the names of Kitbag's tools.
+/// `is_ours` recognizes the names of Kitbag's tools.
 pub fn strip_client_prefix<'a>(
     written: &'a str,
     server: &str,
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn own_tools_are_recognised_by_the_names_of_clients() {
+    fn own_tools_are_recognized_by_the_names_of_clients() {
         for written in [
             "git__log",
             "mcp__kitbag__git__log",

@@ -142,7 +142,7 @@ fn keys(object: &IndexMap<String, IgnoredAny>) -> String {
     format!("the keys {}{more}", named.join(", "))
 }
 
-/// Enough to recognise the intended one.
+/// Enough to recognize the intended one.
 const MAX_KEYS: usize = 12;
 
 fn simple_kind(json: &str) -> &'static str {

@@ -1,4 +1,4 @@
-//! Limits that the kernel enforces on the worker: a backstop for the engine's limits.
+//! The worker's memory limit and other rlimits of the kernel: a backstop for the engine's limits.
 
 use std::fs;
 

@@ -98,7 +98,7 @@ fn restrict_with_landlock() -> Result<(), String> {
     }
 }
 
-const NO_LANDLOCK: &str = "the kernel has none or it is switched off: use Linux 5.13 or later, \
+const NO_LANDLOCK: &str = "the kernel lacks it, or it is disabled: use Linux 5.13 or later, \
                            and name landlock in the boot parameter lsm=";
 
 fn deny_all() -> Result<RulesetStatus, RulesetError> {

@@ -49,7 +49,7 @@ impl<'a, H: Host> RunConversation<'a, H> {
 
     pub(super) async fn run(mut self, job: ToWorker) -> RunOutcome {
         self.worker.put(&job);
-        let expired = wait_until_expired(self.host, self.budget.wall);
+        let expired = wait_for_time_limit(self.host, self.budget.wall);
         let ended = tokio::select! {
             ended = self.exchange_messages() => ended,
             () = expired => Err(RunFailure::TooLong { after: self.budget.wall }),
@@ -137,10 +137,10 @@ impl<'a, H: Host> RunConversation<'a, H> {
 fn check_limits(value: RunValue, budget: &Budget) -> RunValue {
     match value {
         Ok(value) if value.get().len() > budget.output => {
-            Err(worker_failure::unreadable(&"its value is too long"))
+            Err(worker_failure::unreadable_error(&"its value is too long"))
         }
         Err(failure) if failure.to_string().len() > MAX_SENTENCE => {
-            Err(worker_failure::unreadable(&"its reason is too long"))
+            Err(worker_failure::unreadable_error(&"its reason is too long"))
         }
         value => value,
     }
@@ -185,13 +185,13 @@ fn truncate_error(mut error: HostError) -> HostError {
 fn too_many(most: usize) -> HostError {
     HostError {
         kind: "too_many_calls".to_owned(),
-        message: format!("a program may make {most} calls, and this one has made them"),
+        message: format!("a program may make at most {most} calls"),
         result: None,
     }
 }
 
-/// Returns when the time is over, not counting the time in which a user is asked.
-async fn wait_until_expired<H: Host>(host: &H, mut left: Duration) {
+/// Returns when the run has reached its time limit, not counting time spent waiting for a user.
+async fn wait_for_time_limit<H: Host>(host: &H, mut left: Duration) {
     while !left.is_zero() {
         let began = Instant::now();
         tokio::time::sleep(left.min(POLL_INTERVAL)).await;

@@ -15,9 +15,9 @@ pub(super) fn codec() -> LengthDelimitedCodec {
 
 pub(super) fn read(frame: &[u8]) -> Result<FromWorker, RunFailure> {
     if levels(frame) > MAX_LEVELS {
-        return Err(worker_failure::unreadable(&"it is nested too deeply"));
+        return Err(worker_failure::unreadable_error(&"it is nested too deeply"));
     }
-    serde_json::from_slice(frame).map_err(|error| worker_failure::unreadable(&error))
+    serde_json::from_slice(frame).map_err(|error| worker_failure::unreadable_error(&error))
 }
 
 pub(super) fn write(message: &ToWorker, to: &mut BytesMut) {

@@ -20,7 +20,7 @@ pub(super) async fn from_exit(child: &mut Child) -> RunFailure {
 }
 
 /// The worker sent something other than a message. It is hostile, so nothing more is read from it.
-pub(super) fn unreadable(error: &impl Display) -> RunFailure {
+pub(super) fn unreadable_error(error: &impl Display) -> RunFailure {
     worker_died(format!("it sent an invalid message ({error})"))
 }
 

@@ -107,7 +107,7 @@ impl WorkerProcess {
     ) -> Result<FromWorker, RunFailure> {
         match frame {
             Some(Ok(frame)) => frame::read(&frame),
-            Some(Err(error)) => Err(worker_failure::unreadable(&error)),
+            Some(Err(error)) => Err(worker_failure::unreadable_error(&error)),
             None => Err(worker_failure::from_exit(&mut self.child).await),
         }
     }

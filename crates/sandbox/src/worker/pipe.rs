@@ -27,8 +27,9 @@ pub(crate) enum PipeError {
 impl GatewayPipe {
     pub(crate) fn send(&self, message: &FromWorker) -> Result<(), PipeError> {
         let mut frame = vec![0; LENGTH];
-        serde_json::to_writer(&mut frame, message).map_err(|error| unreadable(&error))?;
-        let length = u32::try_from(frame.len() - LENGTH).map_err(|error| unreadable(&error))?;
+        serde_json::to_writer(&mut frame, message).map_err(|error| unreadable_error(&error))?;
+        let length =
+            u32::try_from(frame.len() - LENGTH).map_err(|error| unreadable_error(&error))?;
         frame[..LENGTH].copy_from_slice(&length.to_be_bytes());
         write_all(&frame)
     }
@@ -38,7 +39,7 @@ impl GatewayPipe {
         read_exactly(&mut length)?;
         let mut text = vec![0; check_length(u32::from_be_bytes(length) as usize)?];
         read_exactly(&mut text)?;
-        serde_json::from_slice(&text).map_err(|error| unreadable(&error))
+        serde_json::from_slice(&text).map_err(|error| unreadable_error(&error))
     }
 
     /// Waits for a message until the given time; `None` if none arrived.
@@ -63,7 +64,7 @@ const LENGTH: usize = size_of::<u32>();
 
 fn check_length(length: usize) -> Result<usize, PipeError> {
     if length > MAX_FRAME {
-        return Err(unreadable(&format!("a frame of {length} bytes")));
+        return Err(unreadable_error(&format!("a frame of {length} bytes")));
     }
     Ok(length)
 }
@@ -114,7 +115,7 @@ fn output() -> BorrowedFd<'static> {
     rustix::stdio::stdout()
 }
 
-fn unreadable(reason: &impl ToString) -> PipeError {
+fn unreadable_error(reason: &impl ToString) -> PipeError {
     PipeError::Unreadable {
         reason: reason.to_string(),
     }

@@ -205,7 +205,7 @@ async fn a_worker_that_does_not_keep_to_the_protocol_is_ended() {
             ),
             ("//attack send half a frame", "it"),
             (
-                "//attack send a text that is no message",
+                "//attack send a text that is not a message",
                 "it sent an invalid message",
             ),
             (
@@ -217,7 +217,7 @@ async fn a_worker_that_does_not_keep_to_the_protocol_is_ended() {
                 "it sent an invalid message",
             ),
             (
-                "//attack send a value that is no JSON",
+                "//attack send a value that is not JSON",
                 "it sent an invalid message",
             ),
             ("//attack send a deep value", "it is nested too deeply"),

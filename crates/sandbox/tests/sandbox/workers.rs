@@ -111,7 +111,7 @@ async fn a_run_that_is_dropped_is_killed() {
 }
 
 #[tokio::test]
-async fn the_time_in_which_a_person_is_asked_is_not_counted() {
+async fn the_time_in_which_a_user_is_asked_is_not_counted() {
     let mut hasty = settings();
     hasty.budget.wall = Duration::from_secs(4);
     let sandbox = Sandbox::new(hasty);

@@ -3,7 +3,7 @@
 use kitbag_domain::text::strip_to_one_line;
 use serde_json::{Map, Value};
 
-use crate::excerpt::cut;
+use crate::excerpt::truncate_text;
 
 /// In bytes. Longer descriptions explain more than how to write a call.
 const MAX_DESCRIPTION: usize = 400;
@@ -29,7 +29,7 @@ const LIMITS: [&str; 12] = [
 /// Returns a one-line comment. Only the end of the line ends such a comment, so a pattern such as
 /// `**/*.ts` stays unchanged.
 pub(super) fn line(text: &str) -> Option<String> {
-    let text = cut(text.to_owned(), MAX_DESCRIPTION);
+    let text = truncate_text(text.to_owned(), MAX_DESCRIPTION);
     (!text.is_empty()).then(|| format!("// {text}"))
 }
 
@@ -39,7 +39,7 @@ pub(super) fn text(schema: &Value) -> String {
         return String::new();
     };
     let description = object.get("description").and_then(Value::as_str);
-    let description = cut(
+    let description = truncate_text(
         strip_to_one_line(description.unwrap_or_default()),
         MAX_DESCRIPTION,
     );
@@ -68,5 +68,8 @@ fn limit(key: &str, value: &Value) -> String {
     let value = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
-    format!("{key}: {}", cut(strip_to_one_line(&value), MAX_LIMIT))
+    format!(
+        "{key}: {}",
+        truncate_text(strip_to_one_line(&value), MAX_LIMIT)
+    )
 }

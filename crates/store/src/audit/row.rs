@@ -9,7 +9,7 @@ use kitbag_domain::{
 
 use super::columns::CALL;
 use crate::engine::row_struct::row_struct;
-use crate::{Error, unreadable};
+use crate::{Error, unreadable_error};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRow {
@@ -176,5 +176,5 @@ fn parse_column<T>(
     what: &'static str,
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<T, Error> {
-    parse(text).ok_or_else(|| unreadable(what, text))
+    parse(text).ok_or_else(|| unreadable_error(what, text))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kitbag_domain::{Capability, LatencyHistogram, NanoUsd, Outcome, Timestamp};
 
 use crate::engine::row_struct::row_struct;
-use crate::{Error, Store, unreadable};
+use crate::{Error, Store, unreadable_error};
 
 /// The calls of one tool in figures.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,9 +89,9 @@ impl Store {
             rest.after = last.id;
             for row in &page {
                 let outcome = Outcome::parse(&row.outcome);
-                let outcome = outcome.ok_or_else(|| unreadable("outcome", &row.outcome))?;
+                let outcome = outcome.ok_or_else(|| unreadable_error("outcome", &row.outcome))?;
                 let server = row.server.parse();
-                let server = server.map_err(|_| unreadable("server name", &row.server))?;
+                let server = server.map_err(|_| unreadable_error("server name", &row.server))?;
                 let tool = Capability::tool(server, row.name.clone());
                 let tool: &mut ToolStatistics = statistics.entry(tool).or_default();
                 tool.add(outcome, row);

@@ -96,7 +96,7 @@ impl ChangeFeed {
         self.state.counts.borrow().keys
     }
 
-    /// Returns true if every change has been received that is older than this.
+    /// True if every change older than this has been received.
     pub(crate) fn is_current(&self, within: Duration) -> bool {
         let current_at = *lock(&self.state.current_at);
         current_at.is_some_and(|at| at.elapsed() < within)

@@ -113,7 +113,7 @@ async fn connect_listener(postgres: &Postgres) -> Result<PgListener, Error> {
     Ok(listener)
 }
 
-/// Notifications of changes that were committed before arrive before the answer.
+/// Notifications of earlier commits arrive before the answer.
 async fn ping(listener: &mut PgListener) -> Result<(), Error> {
     let answer = listener.execute("SELECT 1").await;
     answer.map(drop).map_err(store_error(LISTEN))

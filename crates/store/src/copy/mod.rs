@@ -44,7 +44,7 @@ pub struct CopyReport {
 }
 
 /// Copies everything into an empty store, or one with a part of an interrupted copy of the same
-/// source. The target recognises the keys of the source when this returns.
+/// source. The target recognizes the keys of the source when this returns.
 pub async fn copy_store(
     from: &Store,
     to: &Store,

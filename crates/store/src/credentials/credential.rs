@@ -8,7 +8,7 @@ use kitbag_domain::{Tenant, TenantError, Timestamp};
 use kitbag_tool_spec::CredentialName;
 
 use crate::secrets::Secret;
-use crate::{Error, unreadable};
+use crate::{Error, unreadable_error};
 
 /// The tenants that may use a credential.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -139,12 +139,12 @@ impl CredentialInfo {
             "" => CredentialHolder::AllTenants,
             named => {
                 let tenant = named.parse();
-                CredentialHolder::Tenant(tenant.map_err(|_| unreadable("tenant", named))?)
+                CredentialHolder::Tenant(tenant.map_err(|_| unreadable_error("tenant", named))?)
             }
         };
         let name = name
             .parse()
-            .map_err(|_| unreadable("name of a credential", name))?;
+            .map_err(|_| unreadable_error("name of a credential", name))?;
         Ok(Self {
             key: CredentialKey { holder, name },
             fields: fields.lines().map(str::to_owned).collect(),

@@ -14,7 +14,7 @@ pub use credential::{
 
 use crate::lock::StoreLock;
 use crate::secrets::{SealedRow, Secret, Vault};
-use crate::{Error, skip_unreadable, unreadable};
+use crate::{Error, skip_unreadable, unreadable_error};
 
 impl Vault {
     /// Sets some fields of a credential and removes others; the rest stays. A credential without
@@ -25,7 +25,7 @@ impl Vault {
         change: CredentialChange,
         at: Timestamp,
     ) -> Result<CredentialFields, Error> {
-        // A token renewal and an operator who sets a field may coincide.
+        // A token refresh and an operator who sets a field may coincide.
         let _guard = StoreLock::acquire(self.address(), "credentials.lock", "credentials").await?;
         let mut fields = self.open_credential_key(key).await?.unwrap_or_default();
         change.apply(&mut fields);
@@ -91,7 +91,7 @@ impl Vault {
         let fields = CredentialFields::from_json(text.reveal());
         fields
             .map(Some)
-            .ok_or_else(|| unreadable("fields of a credential", name))
+            .ok_or_else(|| unreadable_error("fields of a credential", name))
     }
 
     /// Returns all credentials, without the values.

@@ -101,7 +101,7 @@ impl Sqlite {
     }
 
     pub(crate) async fn check_writable(&self) -> Result<(), Error> {
-        // A number in the header of the file that Kitbag does not use.
+        // A number in the file's header that Kitbag does not use otherwise.
         sqlx::query("PRAGMA user_version = 0")
             .execute(&self.writer)
             .await
@@ -117,7 +117,7 @@ impl Sqlite {
     }
 }
 
-/// A connection while several statements belong together.
+/// A connection during a transaction.
 ///
 /// A transaction that ends without `commit` closes its connection, and the next one opens a new
 /// one. When the disk is full SQLite rolls back by itself, and sqlx may then be wrong about the

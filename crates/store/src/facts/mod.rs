@@ -7,7 +7,7 @@ use kitbag_domain::{Tenant, Timestamp};
 
 use crate::engine::query::Query;
 use crate::engine::row_struct::row_struct;
-use crate::{ContextVector, Error, Store, skip_unreadable, small_vector, unreadable};
+use crate::{ContextVector, Error, Store, skip_unreadable, small_vector, unreadable_error};
 
 /// A fact to store. The fields with `_key` hold the text in its form for comparison with queries.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,7 +185,11 @@ row_struct! {
 fn read_fact(row: FactRow) -> Result<StoredFact, Error> {
     let tenant = match row.tenant.as_str() {
         "" => None,
-        named => Some(named.parse().map_err(|_| unreadable("tenant", named))?),
+        named => Some(
+            named
+                .parse()
+                .map_err(|_| unreadable_error("tenant", named))?,
+        ),
     };
     let vector = row.vector.as_deref().and_then(small_vector::from_bytes);
     let meaning = row.model.zip(vector);

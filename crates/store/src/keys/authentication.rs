@@ -154,11 +154,11 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
-        a_key_is_recognised_for_its_tenant_even_after_a_restart,
-        nothing_but_the_exact_token_is_recognised,
-        an_operators_key_is_recognised,
-        a_revoked_key_is_no_longer_recognised,
-        a_key_is_recognised_until_it_expires,
+        a_key_is_recognized_for_its_tenant_even_after_a_restart,
+        nothing_but_the_exact_token_is_recognized,
+        an_operators_key_is_recognized,
+        a_revoked_key_is_no_longer_recognized,
+        a_key_is_recognized_until_it_expires,
         a_key_revoked_elsewhere_is_refused_within_two_seconds,
         a_key_that_was_found_inactive_is_rejected_from_then_on,
         a_key_created_elsewhere_works_at_once,
@@ -183,7 +183,7 @@ mod tests {
         Recognition::Known(Caller::user("acme".parse().unwrap(), key.id.clone()))
     }
 
-    async fn a_key_is_recognised_for_its_tenant_even_after_a_restart(place: TestPlace) {
+    async fn a_key_is_recognized_for_its_tenant_even_after_a_restart(place: TestPlace) {
         let store = place.open().await;
         let key = create_key(&store).await;
         assert_eq!(
@@ -203,7 +203,7 @@ mod tests {
         );
     }
 
-    async fn nothing_but_the_exact_token_is_recognised(place: TestPlace) {
+    async fn nothing_but_the_exact_token_is_recognized(place: TestPlace) {
         let store = place.open().await;
         let (key, other) = (create_key(&store).await, create_key(&store).await);
         let token = key.token.reveal();
@@ -236,7 +236,7 @@ mod tests {
         );
     }
 
-    async fn an_operators_key_is_recognised(place: TestPlace) {
+    async fn an_operators_key_is_recognized(place: TestPlace) {
         let store = place.open().await;
         let key = store
             .create_key(&KeySpec::operator(), Timestamp(5))
@@ -249,7 +249,7 @@ mod tests {
         );
     }
 
-    async fn a_revoked_key_is_no_longer_recognised(place: TestPlace) {
+    async fn a_revoked_key_is_no_longer_recognized(place: TestPlace) {
         let store = place.open().await;
         let key = create_key(&store).await;
         assert_eq!(
@@ -281,7 +281,7 @@ mod tests {
         );
     }
 
-    async fn a_key_is_recognised_until_it_expires(place: TestPlace) {
+    async fn a_key_is_recognized_until_it_expires(place: TestPlace) {
         let store = place.open().await;
         let spec = KeySpec {
             expires_at: Some(Timestamp(100)),

@@ -4,7 +4,7 @@ use kitbag_domain::{KeyId, Role, Tenant, Timestamp};
 
 use super::KeyInfo;
 use super::cache::{KeyHash, KeyRecord};
-use crate::{Error, unreadable};
+use crate::{Error, unreadable_error};
 
 pub(super) type InfoRow = (
     String,
@@ -38,16 +38,17 @@ pub(super) fn read_record(row: RecordRow) -> Result<KeyRecord, Error> {
     Ok(KeyRecord {
         tenant: read_tenant(&tenant)?,
         role: read_role(&role)?,
-        hash: KeyHash::from_bytes(hash).ok_or_else(|| unreadable("key hash", "(not shown)"))?,
+        hash: KeyHash::from_bytes(hash)
+            .ok_or_else(|| unreadable_error("key hash", "(not shown)"))?,
         expires_at: expires_at.map(Timestamp),
         revoked,
     })
 }
 
 fn read_tenant(text: &str) -> Result<Tenant, Error> {
-    text.parse().map_err(|_| unreadable("tenant", text))
+    text.parse().map_err(|_| unreadable_error("tenant", text))
 }
 
 fn read_role(text: &str) -> Result<Role, Error> {
-    text.parse().map_err(|_| unreadable("role", text))
+    text.parse().map_err(|_| unreadable_error("role", text))
 }

@@ -1,6 +1,6 @@
 //! The logins at servers: one text per server, encrypted like the secrets.
 //!
-//! - [`lock`]: the lock for renewing one
+//! - [`lock`]: the lock for refreshing one
 
 pub mod lock;
 

@@ -12,7 +12,7 @@ pub use secret::{Secret, SecretName, SecretNameError};
 
 use crate::engine::{Engine, PreparationGuard};
 use crate::vault_key::{KeyStore, VaultKey};
-use crate::{Error, Store, StoreAddress, skip_unreadable, unreadable};
+use crate::{Error, Store, StoreAddress, skip_unreadable, unreadable_error};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretInfo {
@@ -259,7 +259,7 @@ fn open_with(key: &VaultKey, name: &str, sealed: Vec<u8>) -> Result<Secret, Erro
 
 fn parse_name(name: String) -> Result<SecretName, Error> {
     name.parse()
-        .map_err(|_| unreadable("name of a secret", name))
+        .map_err(|_| unreadable_error("name of a secret", name))
 }
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ async fn a_committed_but_unacknowledged_batch_is_not_written_again() {
 }
 
 #[tokio::test]
-async fn while_the_server_is_stopped_rows_are_queued_and_cached_keys_are_recognised() {
+async fn while_the_server_is_stopped_rows_are_queued_and_cached_keys_are_recognized() {
     let mut server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();
     let (sink, key) = (store.start_audit_sink(), create_key(&store).await.unwrap());
@@ -254,7 +254,8 @@ async fn while_the_server_is_stopped_rows_are_queued_and_cached_keys_are_recogni
 }
 
 #[tokio::test]
-async fn a_call_that_needs_its_row_first_is_refused_in_time_while_the_server_is_away_or_hangs() {
+async fn a_call_that_needs_its_row_first_is_rejected_in_time_while_the_server_is_unreachable_or_hangs()
+ {
     let mut server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();
     let sink = store.start_audit_sink();

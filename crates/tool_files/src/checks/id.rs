@@ -84,10 +84,10 @@ impl CheckId {
             Self::WriteClass => "every action declares its effect",
             Self::Hosts => "every address is among the hosts that the tool may reach",
             Self::Arguments => "every argument is used in the request",
-            Self::Examples => "every example fits its schema",
+            Self::Examples => "every example matches its schema",
             Self::Intents => "every tool has requests by which it is found",
-            Self::Secrets => "no file holds a secret",
-            Self::DatedData => "one row of dated data holds at any time",
+            Self::Secrets => "no file contains a secret",
+            Self::DatedData => "exactly one row of dated data applies at any time",
         }
     }
 }

@@ -113,7 +113,7 @@ fn wrong_name(tool: &ToolFile) -> Option<CheckFinding> {
             tool,
             tool.line("name"),
             format!(
-                "`{}` is called `{}`, but `{expected}` finds nothing",
+                "`{}` is called `{}`, but has no alias `{expected}`",
                 tool.id, tool.name
             ),
             format!("write aliases = [\"{expected}\"], or name = \"{expected}\""),

@@ -54,7 +54,7 @@ pub struct CheckInput<'a> {
     /// True for a word that looks like a secret.
     pub looks_secret: &'a dyn Fn(&str) -> bool,
     /// True for a header or parameter whose name marks its value as a secret.
-    pub speaks_of_secret: &'a dyn Fn(&str) -> bool,
+    pub names_secret: &'a dyn Fn(&str) -> bool,
 }
 
 /// The page about a tool.

@@ -58,7 +58,13 @@ fn secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let lines = tool.source().lines().enumerate();
     let with_secret = lines.filter(|(_, line)| words(line).any(|it| (input.looks_secret)(it)));
     with_secret
-        .map(|(at, _)| secret_finding(tool, at + 1, "this line seems to hold a secret".to_owned()))
+        .map(|(at, _)| {
+            secret_finding(
+                tool,
+                at + 1,
+                "this line seems to contain a secret".to_owned(),
+            )
+        })
         .chain(find_fixed_secrets(tool, input))
         .collect()
 }
@@ -97,7 +103,7 @@ fn find_fixed_secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFindi
     });
     api.chain(actions.flatten())
         .filter(|(_, name, value)| {
-            (input.speaks_of_secret)(name) && value.placeholders().next().is_none()
+            (input.names_secret)(name) && value.placeholders().next().is_none()
         })
         .map(|(key, name, _)| {
             secret_finding(tool, tool.line(&key), format!("`{name}` has a fixed value"))

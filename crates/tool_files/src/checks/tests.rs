@@ -17,7 +17,7 @@ fn looks_secret(word: &str) -> bool {
     text_without_secrets(word) != word
 }
 
-fn speaks_of_secret(name: &str) -> bool {
+fn names_secret(name: &str) -> bool {
     let words = ["auth", "key", "token", "secret", "cookie"];
     words.iter().any(|word| name.to_lowercase().contains(word))
 }
@@ -90,7 +90,7 @@ impl SampleCatalog {
             fits: &kitbag_schema::fits,
             schema_fault: &kitbag_schema::schema_fault,
             looks_secret: &looks_secret,
-            speaks_of_secret: &speaks_of_secret,
+            names_secret: &names_secret,
         });
         let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(messages, expected);
@@ -153,7 +153,7 @@ fn the_manifest_and_the_files_are_compared_both_ways() {
             "ticket.toml:6: check 04 manifest: `writes` is \"read + write\", and \"read\" in TOOLS.md, line 3",
         ]);
     sample().in_tool("name = \"ticket\"", "name = \"tickets\"").finds(&[
-        "ticket.toml:1: check 04 manifest: `ticket` is called `tickets`, but `ticket` finds nothing",
+        "ticket.toml:1: check 04 manifest: `ticket` is called `tickets`, but has no alias `ticket`",
     ]);
     sample()
         .in_manifest("support |\n", "support |\n\n| Tool | Removed | Reason |\n|---|---|---|\n| ticket | 2026-05-17 | Gone. |\n")
@@ -253,7 +253,7 @@ fn an_example_that_does_not_fit_a_missing_intent_and_a_secret_are_found() {
     );
     sample()
         .in_tool("X-Client = \"kitbag\"", secret)
-        .finds(&["ticket.toml:13: check secrets: this line seems to hold a secret"]);
+        .finds(&["ticket.toml:13: check secrets: this line seems to contain a secret"]);
     sample()
         .in_tool("X-Client = \"kitbag\"", "X-Auth-Token = \"hunter2\"")
         .finds(&["ticket.toml:13: check secrets: `x-auth-token` has a fixed value"]);
@@ -278,7 +278,7 @@ fn the_catalog_passes_every_check() {
         fits: &kitbag_schema::fits,
         schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &looks_secret,
-        speaks_of_secret: &speaks_of_secret,
+        names_secret: &names_secret,
     });
     let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert!(messages.is_empty(), "{}", messages.join("\n"));
@@ -295,7 +295,7 @@ fn model_providers_pass_the_checks_of_requests() {
         fits: &kitbag_schema::fits,
         schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &looks_secret,
-        speaks_of_secret: &speaks_of_secret,
+        names_secret: &names_secret,
     });
     let found = found.iter().filter(|it| it.check != CheckId::Intents);
     let messages: Vec<String> = found.map(ToString::to_string).collect();

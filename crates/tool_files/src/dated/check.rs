@@ -10,12 +10,12 @@ use super::{DatedData, DatedRow, DatedRows};
 use crate::checks::{CheckFinding, CheckId};
 
 pub(crate) fn check(data: &DatedData, today: Date) -> Vec<CheckFinding> {
-    let mut findings = overlaps(&data.models);
-    findings.extend(overlaps(&data.aliases));
-    findings.extend(overlaps(&data.tiers));
-    findings.extend(overlaps(&data.routes));
-    findings.extend(overlaps(&data.providers));
-    findings.extend(overlaps(&data.profiles));
+    let mut findings = find_overlaps(&data.models);
+    findings.extend(find_overlaps(&data.aliases));
+    findings.extend(find_overlaps(&data.tiers));
+    findings.extend(find_overlaps(&data.routes));
+    findings.extend(find_overlaps(&data.providers));
+    findings.extend(find_overlaps(&data.profiles));
     findings.extend(find_ended_rows(&data.tiers, today));
     findings.extend(find_ended_rows(&data.routes, today));
     findings.extend(find_ended_rows(&data.providers, today));
@@ -25,7 +25,7 @@ pub(crate) fn check(data: &DatedData, today: Date) -> Vec<CheckFinding> {
 }
 
 /// Two rows about the same subject that are valid on the same day contradict each other.
-fn overlaps<T: DatedEntry>(rows: &DatedRows<T>) -> Vec<CheckFinding> {
+fn find_overlaps<T: DatedEntry>(rows: &DatedRows<T>) -> Vec<CheckFinding> {
     let mut findings = Vec::new();
     for rows in by_subject(rows).into_values() {
         for pair in rows.windows(2) {

@@ -78,7 +78,7 @@ pub enum ToolFileMistake {
     },
     #[error("it ends before it begins")]
     EndsBeforeBeginning,
-    #[error("a message that was sent must not be sent again")]
+    #[error("an action that sends a message cannot be repeatable")]
     RepeatedSend,
     #[error("`pages` has none of `next`, `link` and `number`, or several of them")]
     PageManner,

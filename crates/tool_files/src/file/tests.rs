@@ -281,7 +281,7 @@ fn a_file_that_could_reach_other_hosts_or_repeat_a_message_is_rejected() {
         "writes = \"write\"\nmethod",
         "writes = \"send\"\nrepeatable = true\nmethod",
         &[
-            "line 38, in `actions.open.repeatable`: a message that was sent must not be sent again => remove \
+            "line 38, in `actions.open.repeatable`: an action that sends a message cannot be repeatable => remove \
              `repeatable`",
         ],
     );

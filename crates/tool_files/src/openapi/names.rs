@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_and_stay_apart() {
+    fn long_names_are_truncated_and_stay_distinct() {
         let mut names = NameGiver::default();
         let long = "repos/create-or-update-environment-protection-rule-for-branch";
         let first = names.tool("github", long);

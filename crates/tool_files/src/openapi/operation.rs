@@ -90,11 +90,11 @@ fn description(purpose: &str, text: Option<&str>) -> String {
         true => more,
         false => format!("{purpose}. {more}"),
     };
-    cut(&whole)
+    truncate_text(&whole)
 }
 
 /// Truncates the text after the last whole sentence that fits.
-fn cut(text: &str) -> String {
+fn truncate_text(text: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(LONGEST_DESCRIPTION) else {
         return text.to_owned();
     };

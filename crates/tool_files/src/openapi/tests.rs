@@ -147,7 +147,7 @@ fn check_all(imported: &Imported) {
         fits: &kitbag_schema::fits,
         schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &|word| kitbag_clients::text_without_secrets(word) != word,
-        speaks_of_secret: &|name| name.to_lowercase().contains("token"),
+        names_secret: &|name| name.to_lowercase().contains("token"),
     });
     let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert!(
@@ -300,7 +300,7 @@ fn operations_of_one_tag_become_one_tool_on_request() {
 }
 
 #[test]
-fn a_document_that_cannot_be_used_is_refused_with_advice() {
+fn a_document_that_cannot_be_used_is_rejected_with_advice() {
     for (text, expected) in [
         (
             "{",

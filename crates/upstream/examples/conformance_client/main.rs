@@ -63,7 +63,7 @@ async fn main() -> anyhow::Result<()> {
     let (upstreams, _announced) = Upstreams::new([(spec, None)], None, &context);
     let server = upstreams
         .get(&name)
-        .context("the server was just mounted")?;
+        .context("the server is not configured")?;
     let used = use_with_logins(server, &scenario).await;
     upstreams.shutdown().await;
     used
@@ -118,7 +118,9 @@ async fn use_with_logins(server: &Arc<Server>, scenario: &Scenario) -> anyhow::R
             Err(error) if wants_login(&error) => {}
             used => return used,
         }
-        let credentials = server.credentials().context("it is reached over HTTP")?;
+        let credentials = server
+            .credentials()
+            .context("it is not reached over HTTP")?;
         credentials
             .login(&mut person::Agreeable, &Scopes::default())
             .await?;
@@ -186,10 +188,10 @@ fn arguments(tool: &Raw, listing: &Listing) -> anyhow::Result<Raw> {
             .tools
             .iter()
             .find(|it| member(it, "name").is_ok_and(|name| name != SCHEMA_ECHO));
-        let schema = RawObject::open(other.context("the echo comes with the tool it is about")?)?;
+        let schema = RawObject::open(other.context("there is no tool to echo")?)?;
         let schema = schema
             .get("inputSchema")
-            .context("every tool has an input schema")?;
+            .context("the tool has no input schema")?;
         return Ok(RawObject::new().with("schema", schema).to_raw());
     }
     let schema: Value = RawObject::open(tool)?
@@ -274,7 +276,7 @@ fn responses(result: &RawObject) -> anyhow::Result<RawObject> {
         let question: Value = serde_json::from_str(question.get())?;
         let method = question["method"]
             .as_str()
-            .context("a question has a method")?;
+            .context("the question has no method")?;
         Ok((key, raw(&response(method, &question["params"])?)))
     };
     questions.into_iter().map(one).collect()

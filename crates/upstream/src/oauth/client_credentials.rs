@@ -18,7 +18,7 @@ impl Credentials {
         refused: Option<Arc<Grant>>,
         challenge: &Challenge,
     ) -> Result<Arc<Grant>, NoToken> {
-        let _turn = self.renewing.lock().await;
+        let _turn = self.refreshing.lock().await;
         if let Some(current) = self.current.load_full()
             && current.differs_from(refused.as_deref())
         {

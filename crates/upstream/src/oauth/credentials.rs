@@ -1,4 +1,4 @@
-//! The token for each request to one server, read from the store and renewed before it expires.
+//! The token for each request to one server, read from the store and refreshed before it expires.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -40,8 +40,8 @@ pub struct Credentials {
     /// The grant as last read; another process may have replaced it since.
     pub(super) current: ArcSwapOption<Grant>,
     first_read: OnceCell<()>,
-    /// Held while the grant is renewed, so that concurrent calls share the outcome.
-    pub(super) renewing: tokio::sync::Mutex<Option<(Instant, NoToken)>>,
+    /// Held while the grant is refreshed, so that concurrent calls share the outcome.
+    pub(super) refreshing: tokio::sync::Mutex<Option<(Instant, NoToken)>>,
     /// The challenge of the server's last rejection.
     pub(super) challenge: Mutex<Option<Challenge>>,
     web: OnceCell<OauthWeb>,
@@ -89,7 +89,7 @@ impl Credentials {
             logins: logins.clone(),
             current: ArcSwapOption::empty(),
             first_read: OnceCell::new(),
-            renewing: tokio::sync::Mutex::default(),
+            refreshing: tokio::sync::Mutex::default(),
             challenge: Mutex::default(),
             web: OnceCell::new(),
         }))
@@ -104,17 +104,17 @@ impl Credentials {
         let Some(grant) = self.current.load_full() else {
             return Ok(None);
         };
-        if !grant.needs_renewal(unix_now()) || grant.refresh.is_none() {
+        if !grant.needs_refresh(unix_now()) || grant.refresh.is_none() {
             return Ok(Some(grant));
         }
-        match self.renew_in_task(grant.clone()).await {
-            // It is renewed early for just this case.
+        match self.refresh_in_task(grant.clone()).await {
+            // It is refreshed early for just this case.
             Err(NoToken::Transient { .. }) if !grant.has_expired(unix_now()) => Ok(Some(grant)),
-            renewed => renewed.map(Some),
+            refreshed => refreshed.map(Some),
         }
     }
 
-    /// Returns the token without renewing it, for a request whose answer does not matter.
+    /// Returns the token without refreshing it, for a request whose answer does not matter.
     pub(crate) fn current_token(&self) -> Option<Arc<Grant>> {
         self.current.load_full()
     }
@@ -142,14 +142,14 @@ impl Credentials {
         }
         let grant = match self.settings().flow {
             Flow::ClientCredentials => self.request_grant(refused, &refusal.challenge).await?,
-            Flow::Browser => self.renew_refused(refused, refusal).await?,
+            Flow::Browser => self.refresh_refused(refused, refusal).await?,
         };
         let is_last = true;
         Ok(Replacement { grant, is_last })
     }
 
-    /// Renews the grant that the server has rejected, if that can help.
-    async fn renew_refused(
+    /// Refreshes the grant that the server has rejected, if that can help.
+    async fn refresh_refused(
         self: &Arc<Self>,
         refused: Option<Arc<Grant>>,
         refusal: RefusedRequest,
@@ -163,7 +163,7 @@ impl Credentials {
                 .await);
         }
         match (&grant.refresh, &grant.ended) {
-            (Some(_), _) => self.renew_in_task(grant).await,
+            (Some(_), _) => self.refresh_in_task(grant).await,
             (None, Some(reason)) => Err(self.login_needed(LoginReason::Ended {
                 reason: reason.clone(),
             })),
@@ -245,7 +245,7 @@ impl Credentials {
     }
 
     /// Stores a grant. The caller holds the lock of the store, or a grant that another process has
-    /// just renewed would be lost.
+    /// just refreshed would be lost.
     pub(super) async fn store_grant(&self, grant: Grant) -> Result<Arc<Grant>, GrantStoreError> {
         self.logins.store.write(&self.server, &grant).await?;
         let grant = Arc::new(grant);

@@ -38,7 +38,7 @@ pub struct Grant {
     /// In seconds since 1970, like the next field.
     pub(crate) issued_at: i64,
     pub expires_at: Option<i64>,
-    /// The reason why it can no longer be renewed, if that was tried.
+    /// The reason why it can no longer be refreshed, if that was tried.
     #[serde(default)]
     pub(crate) ended: Option<String>,
 }
@@ -53,7 +53,7 @@ pub trait GrantStore: Send + Sync {
     /// Returns true if there was one.
     async fn remove(&self, server: &ServerName) -> Result<bool, GrantStoreError>;
 
-    /// Locks the grant. While the guard is held, no other process renews it: a refresh token is
+    /// Locks the grant. While the guard is held, no other process refreshes it: a refresh token is
     /// valid for one use, and a second use may end the login.
     async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, GrantStoreError>;
 }
@@ -102,7 +102,7 @@ impl Grant {
         }
     }
 
-    /// Returns a grant that can no longer be renewed; it is kept for the next login.
+    /// Returns a grant that can no longer be refreshed; it is kept for the next login.
     pub(crate) fn to_ended(&self, reason: String) -> Self {
         Self {
             refresh: None,
@@ -123,7 +123,7 @@ impl Grant {
     }
 
     /// True if it will have expired by the time a request arrives.
-    pub(crate) fn needs_renewal(&self, now: i64) -> bool {
+    pub(crate) fn needs_refresh(&self, now: i64) -> bool {
         self.expires_at.is_some_and(|at| {
             let lifetime = at.saturating_sub(self.issued_at).max(0);
             // A token of a few minutes is used for most of its lifetime.
@@ -131,7 +131,7 @@ impl Grant {
         })
     }
 
-    /// True if the server no longer accepts it, and it cannot be renewed.
+    /// True if the server no longer accepts it, and it cannot be refreshed.
     pub fn needs_user(&self) -> bool {
         self.ended.is_some() || (self.refresh.is_none() && self.has_expired(unix_now()))
     }
@@ -154,7 +154,7 @@ pub(crate) fn unix_now() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// How many seconds before its expiry a token is renewed, unless it lives for minutes only.
+/// How many seconds before its expiry a token is refreshed, unless it lives for minutes only.
 const MARGIN: i64 = 60;
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_token_is_renewed_a_little_before_its_end() {
+    fn a_token_is_refreshed_a_little_before_its_end() {
         for (lifetime, age, expected) in [
             (Some(3600), 3539, false),
             (Some(3600), 3540, true),
@@ -198,7 +198,7 @@ pub(crate) mod tests {
         ] {
             let grant = grant(1000, lifetime.map(|it| 1000 + it));
             assert_eq!(
-                grant.needs_renewal(1000 + age),
+                grant.needs_refresh(1000 + age),
                 expected,
                 "{lifetime:?} {age}"
             );
@@ -206,7 +206,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_user_is_needed_when_a_grant_has_expired_and_cannot_be_renewed() {
+    fn a_user_is_needed_when_a_grant_has_expired_and_cannot_be_refreshed() {
         let (over, lasting) = (grant(1, Some(2)), grant(1, None));
         assert!(!over.needs_user() && !lasting.needs_user());
         assert!(

@@ -6,7 +6,7 @@
 //! again.
 //!
 //! # Layout
-//! - `credentials`: the token for each request; `renewal`: its renewal; `client_credentials`: a
+//! - `credentials`: the token for each request; `refresh`: its refresh; `client_credentials`: a
 //!   login without a user
 //! - `settings`: the configuration
 //! - `known_authority`: a login with configured URLs
@@ -29,8 +29,8 @@ mod grant;
 mod known_authority;
 mod login;
 mod metadata;
+mod refresh;
 mod registration;
-mod renewal;
 mod request;
 mod scopes;
 mod secret_text;

@@ -13,7 +13,7 @@ use crate::spec::ServerSpec;
 /// Finds the secrets among a server's values, with variables expanded.
 pub type FindSecrets = fn(&ServerSpec, &Lookup) -> Vec<String>;
 
-/// A token is renewed every few minutes at most, and a call does not take hours.
+/// A token is refreshed every few minutes at most, and a call does not take hours.
 const MAX_VALUES: usize = 64;
 
 /// The secrets so far: a program keeps the ones of its start when others are set.

@@ -1,4 +1,4 @@
-//! Starts a server on demand, with back-off after failures.
+//! Starts a server on demand, and restarts a crashed one, with back-off after failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,6 +133,16 @@ impl Server {
         let asked = Instant::now();
         let started = tokio::spawn(async move { server.start_once(asked).await }).await;
         started.unwrap_or_else(|_| Err(self.stopping_error()))
+    }
+
+    /// Stops it and starts it again at once, without any back-off.
+    pub async fn restart(self: &Arc<Self>) -> Result<(), StartError> {
+        let mut failures = self.attempts.lock_starts().await;
+        self.attempts.reset_failures(&mut failures);
+        self.context.pause.clear();
+        self.stop().await;
+        drop(failures);
+        self.start_or_restart().await.map(drop)
     }
 
     async fn start_once(&self, asked: Instant) -> Result<Arc<LiveConnection>, StartError> {

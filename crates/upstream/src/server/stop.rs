@@ -1,13 +1,11 @@
 //! Stops a server when it is idle, when it is replaced and at shutdown.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use kitbag_domain::sync::lock;
 
 use super::{LiveConnection, Server};
 use crate::connection::Connection;
-use crate::error::StartError;
 
 impl Server {
     /// True while it is being stopped for good.
@@ -27,16 +25,6 @@ impl Server {
         // A start in progress sees that and aborts; only then can nothing go live any more.
         let _no_start = self.attempts.lock_starts().await;
         self.stop().await;
-    }
-
-    /// Stops it and starts it again at once, without any back-off.
-    pub async fn restart(self: &Arc<Self>) -> Result<(), StartError> {
-        let mut failures = self.attempts.lock_starts().await;
-        self.attempts.reset_failures(&mut failures);
-        self.context.pause.clear();
-        self.stop().await;
-        drop(failures);
-        self.start_or_restart().await.map(drop)
     }
 
     pub async fn stop(&self) {

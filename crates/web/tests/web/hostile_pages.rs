@@ -157,7 +157,7 @@ async fn a_page_shows_no_file_of_this_machine() {
 }
 
 #[tokio::test]
-async fn a_page_that_leads_to_a_private_address_is_refused() {
+async fn a_page_that_leads_to_a_private_address_is_rejected() {
     let (private, visits) = site::private_port().await;
     let port = private.port();
     let there = format!("https://localhost:{port}/");

@@ -32,7 +32,7 @@ impl Client {
     pub(crate) async fn connect(uri: &Uri, era: Era) -> anyhow::Result<Self> {
         let authority = uri
             .authority()
-            .context("the endpoint needs a host and a port")?
+            .context("the endpoint has no host or no port")?
             .as_str();
         let stream = TcpStream::connect(authority)
             .await
@@ -115,7 +115,7 @@ impl Client {
             self.uri
                 .path_and_query()
                 .cloned()
-                .context("the endpoint has a path")?,
+                .context("the endpoint has no path")?,
         );
         request.headers_mut().clone_from(&self.headers);
         let (head, body) = self.sender.send_request(request).await?.into_parts();

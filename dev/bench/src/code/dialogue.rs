@@ -49,7 +49,7 @@ impl CountedDialogue {
     pub(super) fn new(counts: &[usize]) -> anyhow::Result<Self> {
         let (ends, turns) = counts
             .split_first_chunk::<2>()
-            .context("a dialogue begins and ends")?;
+            .context("the dialogue has no beginning or no end")?;
         Ok(Self {
             request: ends[0],
             turns: turns.as_chunks::<2>().0.to_vec(),

@@ -217,7 +217,7 @@ fn key(repository: &Repository, folder: &Path, tenant: &str) -> anyhow::Result<S
     let printed: Value = serde_json::from_str(&printed)?;
     let key = printed["key"]
         .as_str()
-        .context("the command prints the key")?;
+        .context("the command printed no key")?;
     Ok(key.to_owned())
 }
 

@@ -86,11 +86,11 @@ impl TaskProgram {
     fn parse(text: &str) -> anyhow::Result<Self> {
         let mut lines = text.splitn(3, '\n').skip(1);
         let (Some(searches), Some(code)) = (lines.next(), lines.next()) else {
-            bail!("a program has a line about its purpose, one with its searches, and code");
+            bail!("a program needs a line about its purpose, one with its searches, and code");
         };
         let searches = searches
             .strip_prefix("// search: ")
-            .context("the second line begins with `// search: `")?;
+            .context("the second line does not begin with `// search: `")?;
         Ok(Self {
             code: code.trim_end().to_owned(),
             searches: searches.split("; ").map(str::to_owned).collect(),

@@ -202,14 +202,14 @@ pub(super) fn line(tool: &Value, answers: &ServiceAnswers) -> Value {
         "description": tool["description"],
         "answer": answers.get(server, name),
     });
-    if reads(name) {
+    if is_reading_tool(name) {
         line["annotations"] = json!({ "readOnlyHint": true });
     }
     line
 }
 
 /// True if the first verb in the name of a tool means reading.
-fn reads(name: &str) -> bool {
+fn is_reading_tool(name: &str) -> bool {
     const READING: [&str; 9] = [
         "get", "list", "search", "find", "read", "fetch", "view", "check", "look",
     ];
@@ -245,11 +245,11 @@ fn first_line(answer: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::reads;
+    use super::is_reading_tool;
 
     #[test]
     fn the_first_verb_in_a_name_says_if_a_tool_reads() {
-        assert!(reads("GOOGLEDRIVE_FIND_FILE") && reads("get_updates"));
-        assert!(!reads("create_list") && !reads("CALENDLY_CANCEL_EVENT"));
+        assert!(is_reading_tool("GOOGLEDRIVE_FIND_FILE") && is_reading_tool("get_updates"));
+        assert!(!is_reading_tool("create_list") && !is_reading_tool("CALENDLY_CANCEL_EVENT"));
     }
 }

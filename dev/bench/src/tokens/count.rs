@@ -16,7 +16,7 @@ pub(crate) fn count(repository: &Repository, texts: &[String]) -> anyhow::Result
         .stdout(Stdio::piped())
         .spawn()
         .context("starting `count`")?;
-    let mut stdin = child.stdin.take().context("stdin should be a pipe")?;
+    let mut stdin = child.stdin.take().context("stdin is not a pipe")?;
     let lines: String = texts
         .iter()
         .map(|text| format!("{}\n", json!(text)))

@@ -20,7 +20,7 @@ pub(super) struct Build {
 pub(super) fn build_binaries(release: &Release<'_>) -> anyhow::Result<Vec<Build>> {
     let options = &release.options;
     if options.binary.is_none() {
-        // First of all of them: a build takes long.
+        // All toolchains are checked first, because a build takes long.
         options.targets.iter().try_for_each(check_toolchain)?;
     }
     let mut builds = Vec::new();
@@ -85,7 +85,7 @@ fn build_binary(release: &Release<'_>, target: &Target) -> anyhow::Result<PathBu
 fn host_triple() -> anyhow::Result<String> {
     let version = read_output(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("`rustc -vV` names the host")?.to_owned())
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
 }
 
 fn write_pages_and_completions(release: &Release<'_>, builds: &[Build]) -> anyhow::Result<()> {
@@ -99,7 +99,7 @@ fn write_pages_and_completions(release: &Release<'_>, builds: &[Build]) -> anyho
     ] {
         let script = read_output(Command::new(&kitbag).args(["completions", shell]))?;
         // A script runs the program that wrote it, which is not where a package puts it.
-        let path = kitbag.to_str().context("build paths are text")?;
+        let path = kitbag.to_str().context("the build path is not text")?;
         ensure!(script.contains(path), "the {shell} script names no program");
         let script = script.replace(path, "kitbag") + "\n";
         write_file(&release.completions().join(name), &script)?;

@@ -77,9 +77,12 @@ fn fill_changelog(release: &Release<'_>) -> anyhow::Result<String> {
     Ok(release.fill_version(CHANGELOG).replace("@DATE@", &date))
 }
 
-/// The unit of the repository, for a user who stays: data and keys can be managed as that user.
+/// The repository's unit, with a permanent user instead of a dynamic one, so that an operator can
+/// manage data and keys as that user.
 fn system_unit() -> anyhow::Result<String> {
-    let start = UNIT.find("[Unit]").context("the unit has a section")?;
+    let start = UNIT
+        .find("[Unit]")
+        .context("the unit has no section [Unit]")?;
     let mut unit = UNIT[start..].to_owned();
     for (from, to) in [
         ("/usr/local/bin/kitbag", "/usr/bin/kitbag"),

@@ -1,10 +1,10 @@
 //! `cargo xtask dist`: makes every package from one build.
 //!
 //! # Layout
-//! - [`options`]: what was asked; [`target`]: the platforms
-//! - [`build`]: the binaries, and what they write about themselves
+//! - [`options`]: its command line; [`target`]: the platforms
+//! - [`build`]: the binaries, and their manual pages and completions
 //! - [`archive`], [`debian`], [`wheel`], [`npm`], [`web`]: the packages
-//! - [`sbom`]: what a binary is linked from
+//! - [`sbom`]: the packages that a binary is linked from
 
 mod archive;
 mod build;
@@ -178,7 +178,7 @@ fn copy_file(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 fn create_parent(path: &Path) -> anyhow::Result<()> {
-    let folder = path.parent().context("a file lies in a folder")?;
+    let folder = path.parent().context("the path has no folder")?;
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))
 }
 

@@ -1,4 +1,4 @@
-//! What was asked of `cargo xtask dist`.
+//! The options of `cargo xtask dist`.
 
 use std::path::PathBuf;
 

@@ -106,7 +106,7 @@ fn to_cyclonedx(
     let (root, others): (Vec<_>, Vec<_>) = packages
         .iter()
         .partition(|(identity, _)| identity.name == "kitbag");
-    let (root, kitbag) = root.first().context("kitbag is in its own tree")?;
+    let (root, kitbag) = root.first().context("kitbag is not in its own tree")?;
     let describe = |kind: &str, identity: &Identity, package: &Package| {
         let mut component = json!({
             "type": kind,

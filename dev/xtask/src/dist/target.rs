@@ -1,4 +1,4 @@
-//! The platforms that packages are made for, and what each kind of package calls them.
+//! The platforms that packages are made for, and their names in each kind of package.
 
 use anyhow::Context;
 

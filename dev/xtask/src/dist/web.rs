@@ -1,4 +1,4 @@
-//! What fetches the archives: the Homebrew formula and the Dockerfile of the small image.
+//! The Homebrew formula and the Dockerfile of the small image, which fetch the archives.
 
 use std::process::Command;
 
@@ -50,7 +50,9 @@ fn fill_formula(template: &str, url: &str, archives: &[(String, String)]) -> Str
 fn sum_file(release: &Release<'_>, name: &str) -> anyhow::Result<String> {
     let mut sha256sum = Command::new("sha256sum");
     let printed = read_output(sha256sum.arg(name).current_dir(&release.options.out))?;
-    let (sum, _) = printed.split_once(' ').context("sha256sum prints a sum")?;
+    let (sum, _) = printed
+        .split_once(' ')
+        .context("sha256sum printed no sum")?;
     Ok(sum.to_owned())
 }
 

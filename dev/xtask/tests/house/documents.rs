@@ -62,7 +62,7 @@ fn every_link_to_a_heading_finds_it() {
 const MAX_README_LINES: usize = 200;
 
 #[test]
-fn the_readme_is_short_and_says_how_to_see_it_work_and_how_to_test() {
+fn the_readme_is_short_and_says_how_to_start_and_how_to_test() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let lines = readme.lines().count();
     assert!(lines <= MAX_README_LINES, "the README has {lines} lines");

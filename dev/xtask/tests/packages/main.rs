@@ -1,6 +1,6 @@
 //! Every package is made, installed, used and removed as a user would, without a network.
 //!
-//! The packages have the unoptimised binary that was built with the tests.
+//! The packages have the unoptimized binary that was built with the tests.
 //!
 //! # Layout
 //! - [`scene`]: makes packages, and uses what was installed from them

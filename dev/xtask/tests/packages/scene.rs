@@ -28,7 +28,7 @@ impl Scene {
             .arg(binary())
             .arg("--out")
             .arg(scene.out());
-        // xz takes a minute for an unoptimised binary. A test may run outside of git.
+        // xz takes a minute for an unoptimized binary. A test may run outside of git.
         dist.env("DPKG_DEB_COMPRESSOR_TYPE", "gzip")
             .env("DPKG_DEB_COMPRESSOR_LEVEL", "1")
             .env("SOURCE_DATE_EPOCH", "1700000000");

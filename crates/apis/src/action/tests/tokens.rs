@@ -1,4 +1,4 @@
-//! Tokens: fetched once, cached until shortly before they expire, and renewed.
+//! Tokens: fetched once, cached until shortly before they expire, and refreshed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -90,7 +90,7 @@ async fn a_token_is_fetched_once_for_all_and_again_shortly_before_it_ends() {
 }
 
 #[tokio::test]
-async fn a_refused_token_is_replaced_once_and_a_write_is_never_sent_twice() {
+async fn a_rejected_token_is_replaced_once_and_a_write_is_never_sent_twice() {
     let site = desk(&["access-token-1", "access-token-3", "access-token-4"]).await;
     let bench = bench(&site, OAuthGrant::ClientCredentials);
     let answer = bench.call(&get("/x"), json!({})).await.unwrap();

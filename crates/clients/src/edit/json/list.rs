@@ -30,7 +30,7 @@ pub(in crate::edit) fn remove_item(
     let list = document.root.at(keys).ok_or(FileEditError::Entangled)?;
     let items = list.list().ok_or(FileEditError::Entangled)?.iter();
     let items: Vec<_> = items.map(|item| item.span.clone()).collect();
-    Ok(document.without(list, &items, index))
+    Ok(document.remove_member(list, &items, index))
 }
 
 impl JsonDocument<'_> {

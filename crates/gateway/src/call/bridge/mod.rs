@@ -100,9 +100,9 @@ fn forward_event(turn: &Turn, server: &Server, event: CallEvent) {
     }
 }
 
-/// Sends a server's notification to the client, sanitized on the frugal surfaces.
+/// Sends a server's notification to the client, sanitized on the small surfaces.
 fn notify_client(turn: &Turn, server: &Server, method: &str, params: Option<Raw>) {
-    let shown = match turn.view.is_frugal() {
+    let shown = match turn.view.is_small_surface() {
         true => params.map(|params| sanitize::sanitize_json(params, &server.secrets())),
         false => params,
     };
@@ -150,13 +150,13 @@ pub(crate) fn input_requests(result: &Raw) -> Option<RawObject> {
 }
 
 /// Prepares a question for a client that is asked in mid-call. On a merged surface its text names
-/// the server, and on the frugal surfaces it is sanitized.
+/// the server, and on the small surfaces it is sanitized.
 fn prepare_question(turn: &Turn, server: &Server, method: &str, params: Option<&Raw>) -> Raw {
     let name = server.name();
     let signed = add_origin(params, name);
     match turn.view {
         View::Server(_) => signed,
-        View::Merged(_) if !turn.view.is_frugal() => {
+        View::Merged(_) if !turn.view.is_small_surface() => {
             sanitize::name_server_in_params(method, signed, name)
         }
         View::Merged(_) => sanitize::sanitize_json(

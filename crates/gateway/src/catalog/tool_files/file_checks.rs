@@ -127,7 +127,7 @@ fn check_file(file: &ToolFile) -> Vec<CheckFinding> {
         fits: &kitbag_schema::fits,
         schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &looks_secret,
-        speaks_of_secret: &kitbag_fetch::secrets::is_secret_name,
+        names_secret: &kitbag_fetch::secrets::is_secret_name,
     };
     let mut found = check_tool(file, &input);
     found.retain(|finding| finding.check != CheckId::Intents);

@@ -139,7 +139,7 @@ impl SessionRegistry {
     }
 
     /// Removes the sessions that were idle for too long.
-    pub(crate) fn expire_idle(&self) -> Vec<Arc<Session>> {
+    pub(crate) fn expire_idle_sessions(&self) -> Vec<Arc<Session>> {
         let mut sessions = lock(&self.sessions);
         let gone: Vec<_> = sessions
             .values()

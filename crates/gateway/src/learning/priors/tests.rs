@@ -84,7 +84,7 @@ async fn a_tool_that_starts_failing_loses_its_rate_within_a_day_and_recovers() {
 }
 
 #[tokio::test]
-async fn no_call_is_counted_twice_and_missed_days_are_made_up() {
+async fn no_call_is_counted_twice_and_missed_days_are_counted_later() {
     let audited = Audited::new().await;
     for day in 1..=3 {
         audited.calls(day, Outcome::Ok, 8).await;

@@ -48,10 +48,10 @@ pub(super) struct Arguments {
     /// Also write an HTML report with charts.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Baseline JSON that a model would read instead of using tools: files or folders.
+    /// JSON that a model would read without tools, as a baseline: files or folders.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     baseline: Vec<PathBuf>,
-    /// Ask no model: show what would be sent, and check the suite against the server.
+    /// Show what would be sent without sending it, and check the suite against the server.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -30,7 +30,7 @@ use super::{Invocation, to_exit_code};
 ///
 /// Writes kitbag.lock next to the configuration, with a hash of each tool and prompt that your
 /// servers list now. Tools that a server adds, changes or renames later are hidden from all clients
-/// until you approve them. Servers that are locked already are left as they are.
+/// until you approve them. Servers that are already locked stay unchanged.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {

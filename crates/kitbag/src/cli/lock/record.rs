@@ -12,7 +12,8 @@ use crate::cli::Invocation;
 use crate::cli::open_store::open_store;
 use crate::trail;
 
-/// `what` was decided on the subjects. Writes the lock file last: the gateway reloads it at once and needs the texts then.
+/// Stores the decision `what` on the subjects. Writes the lock file last: the gateway reloads it at
+/// once, and needs the texts by then.
 pub(super) async fn store_decision(
     file: &LockFile,
     approved: Vec<ListedDefinition>,

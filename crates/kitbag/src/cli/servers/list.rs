@@ -20,7 +20,7 @@ use kitbag_launch_review::line_of;
 
 /// List the configured servers and what they offer.
 ///
-/// Offers are from the servers' last listing; no server is started.
+/// The counts are from each server's last listing; no server is started.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",

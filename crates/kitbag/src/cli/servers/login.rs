@@ -50,7 +50,7 @@ Examples:
   kitbag servers login tracker --headless
   kitbag servers login tracker --scope issues:read --scope issues:write
 
-Tokens are stored encrypted and renewed automatically. A running gateway uses
+Tokens are stored encrypted and refreshed automatically. A running gateway uses
 the new login at once.";
 
 pub(super) async fn login(

@@ -1,4 +1,4 @@
-//! What is known of a server without starting it: its login and missing variables.
+//! A server's state without starting it: its login and missing variables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use crate::cli::output::{format_table, pluralize};
 use crate::local::requests::CountTokens;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
-/// Count the tokens that a surface costs a model, and those it saves.
+/// Count the tokens that a surface costs a model, and the tokens it saves.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {

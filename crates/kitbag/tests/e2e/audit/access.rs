@@ -19,7 +19,7 @@ async fn lines(gateway: &Gateway, at_least: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_http_request_leaves_a_line_if_that_is_wanted() {
+async fn the_access_log_has_a_line_for_each_http_request() {
     let home = Home::new("");
     home.export("KITBAG_LOG_FORMAT", "json");
     home.configure(&format!(
@@ -29,7 +29,7 @@ async fn every_http_request_leaves_a_line_if_that_is_wanted() {
     let token = key(&home, "acme").await;
     let gateway = home.serve().await;
     let client = gateway
-        .visitor("/mcp/all", Era::Modern)
+        .client_at("/mcp/all", Era::Modern)
         .key(&token)
         .without_handshake();
     client
@@ -62,7 +62,7 @@ async fn every_http_request_leaves_a_line_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn without_the_setting_there_are_no_such_lines() {
+async fn without_the_setting_there_is_no_access_log() {
     let gateway = Gateway::with(&Testbed::new("good").table()).await;
     gateway.client(Era::Modern).await.knows("good__echo").await;
     assert!(!gateway.log().contains("kitbag::access"));

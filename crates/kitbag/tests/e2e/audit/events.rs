@@ -60,7 +60,7 @@ async fn a_rejected_key_is_audited_with_its_origin_but_without_the_key() {
 }
 
 #[tokio::test]
-async fn a_flood_of_refused_keys_does_not_fill_the_record() {
+async fn a_flood_of_rejected_keys_does_not_fill_the_audit() {
     let home = Home::new("");
     let gateway = home.serve().await;
     for _ in 0..300 {
@@ -155,7 +155,7 @@ async fn the_calls_of_one_request_share_its_id_and_the_trace_of_the_client_is_ke
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
     let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
     let gateway = Gateway::with(&Testbed::new("good").table()).await;
-    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
+    let client = gateway.client_at("/mcp", Era::Modern).connect().await;
     gateway.client(Era::Modern).await.knows("good__echo").await;
     let calls = json!({ "calls": [{ "tool": "good__echo" }, { "tool": "good__echo" }] });
     let params =

@@ -106,7 +106,7 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
     all.knows("good__echo").await;
     let search = gateway_on_disk
         .gateway
-        .visitor("/mcp", Era::Modern)
+        .client_at("/mcp", Era::Modern)
         .connect()
         .await;
     let ask = json!({ "provider": "api", "path": "/items" });
@@ -123,7 +123,7 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
     for era in Era::each() {
         let one = gateway_on_disk
             .gateway
-            .visitor("/servers/good/mcp", era)
+            .client_at("/servers/good/mcp", era)
             .connect()
             .await;
         for reply in [
@@ -194,7 +194,7 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
 const MANY: usize = 1_300;
 
 #[tokio::test]
-async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_has_been_full() {
+async fn calls_under_a_required_audit_are_rejected_at_once_however_long_the_disk_has_been_full() {
     let config = format!("[audit]\nrequired = true\n{}", Testbed::new("good").table());
     let Some(gateway_on_disk) = FullDiskGateway::with(&config).await else {
         return;
@@ -244,7 +244,7 @@ async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_
 }
 
 #[tokio::test]
-async fn a_command_that_finds_the_disk_full_says_so_and_works_when_there_is_room() {
+async fn a_command_reports_a_full_disk_and_works_once_there_is_space() {
     let home = Home::new("");
     let Some(disk) = SmallDisk::mount(home.path("small"), 4) else {
         return;
@@ -264,7 +264,7 @@ async fn a_command_that_finds_the_disk_full_says_so_and_works_when_there_is_room
 }
 
 #[tokio::test]
-async fn every_answer_under_a_required_audit_has_its_row_also_when_the_gateway_dies() {
+async fn every_answer_under_a_required_audit_has_its_row_even_if_the_gateway_dies() {
     let home = Home::new(&format!(
         "[audit]\nrequired = true\n{}",
         Testbed::new("good").table()
@@ -297,7 +297,7 @@ async fn a_tenant_cannot_fill_the_disk_with_small_calls() {
     let gateway = home.serve().await;
     let (long, huge) = ("x".repeat(60_000), "x".repeat(3_000_000));
     let low = gateway
-        .visitor("/servers/good/mcp", Era::Legacy)
+        .client_at("/servers/good/mcp", Era::Legacy)
         .key(&low)
         .named(&long)
         .connect()
@@ -315,7 +315,7 @@ async fn a_tenant_cannot_fill_the_disk_with_small_calls() {
         .await;
     }
     let high = gateway
-        .visitor("/servers/good/mcp", Era::Legacy)
+        .client_at("/servers/good/mcp", Era::Legacy)
         .key(&high)
         .connect()
         .await;

@@ -12,10 +12,10 @@ const CONFIG: &str =
 async fn every_search_discovery_and_group_change_is_audited_with_its_cost() {
     let home = Home::new(&format!("{CONFIG}{}", Testbed::new("good").table()));
     let gateway = home.serve().await;
-    let all = gateway.visitor("/mcp/all", Era::Modern).connect().await;
+    let all = gateway.client_at("/mcp/all", Era::Modern).connect().await;
     all.knows("good__echo").await;
     let client = gateway
-        .visitor("/mcp/adaptive", Era::Modern)
+        .client_at("/mcp/adaptive", Era::Modern)
         .named("asker")
         .connect()
         .await;

@@ -7,13 +7,13 @@ use super::rows;
 use crate::harness::{Era, Gateway, Testbed};
 
 #[tokio::test]
-async fn no_name_of_a_client_or_a_tool_is_stored_longer_than_a_name_may_be() {
+async fn stored_names_of_clients_and_tools_are_truncated() {
     let gateway = Gateway::with(&Testbed::new("good").table()).await;
     let long = format!("long\u{1b}[2J{}", "é".repeat(20_000));
     let mut calls = 0;
     for era in Era::each() {
         let one = gateway
-            .visitor("/servers/good/mcp", era)
+            .client_at("/servers/good/mcp", era)
             .named(&long)
             .connect()
             .await;
@@ -22,7 +22,7 @@ async fn no_name_of_a_client_or_a_tool_is_stored_longer_than_a_name_may_be() {
         one.request("prompts/get", &json!({ "name": long })).await;
         one.request("resources/read", &json!({ "uri": long })).await;
         let all = gateway
-            .visitor("/mcp/all", era)
+            .client_at("/mcp/all", era)
             .named(&long)
             .connect()
             .await;

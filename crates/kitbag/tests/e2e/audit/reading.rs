@@ -34,7 +34,7 @@ impl Used {
         let gateway = home.serve().await;
         for key in [&acme, &globex] {
             let client = gateway
-                .visitor("/mcp/all", Era::Modern)
+                .client_at("/mcp/all", Era::Modern)
                 .key(key)
                 .named("=cmd()")
                 .connect()
@@ -89,7 +89,7 @@ fn names(rows: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn the_record_can_be_narrowed_in_every_way_that_was_promised() {
+async fn the_audit_can_be_filtered_in_every_documented_way() {
     let used = Used::new().await;
     assert_eq!(used.audit(&[]).await.len(), 11);
     let acme = used.audit(&["--tenant", "acme", "--event", "call"]).await;
@@ -162,7 +162,7 @@ async fn the_record_can_be_narrowed_in_every_way_that_was_promised() {
 }
 
 #[tokio::test]
-async fn an_export_holds_every_row_and_no_formula() {
+async fn an_export_contains_every_row_and_no_formula() {
     let used = Used::new().await;
     let (csv, lines) = (used.home.path("out.csv"), used.home.path("out.jsonl"));
     for (format, path) in [("csv", &csv), ("jsonl", &lines)] {
@@ -206,7 +206,7 @@ async fn an_export_holds_every_row_and_no_formula() {
 }
 
 #[tokio::test]
-async fn new_rows_are_shown_while_the_record_is_followed() {
+async fn new_rows_are_shown_while_the_audit_is_followed() {
     let used = Used::new().await;
     let mut command = used
         .home
@@ -221,7 +221,7 @@ async fn new_rows_are_shown_while_the_record_is_followed() {
     assert!(first.0.unwrap().contains("good__missing"));
     let client = used
         .gateway
-        .visitor("/mcp/all", Era::Modern)
+        .client_at("/mcp/all", Era::Modern)
         .key(&used.acme)
         .connect()
         .await;
@@ -237,7 +237,7 @@ async fn new_rows_are_shown_while_the_record_is_followed() {
 }
 
 #[tokio::test]
-async fn over_http_an_operator_reads_everything_and_a_tenant_what_it_has_done_itself() {
+async fn over_http_an_operator_reads_everything_and_a_tenant_its_own_calls() {
     let used = Used::new().await;
     for key in [None, Some(used.operator.as_str())] {
         let (status, page) = used.get("", key).await;
@@ -291,7 +291,7 @@ async fn over_http_an_operator_reads_everything_and_a_tenant_what_it_has_done_it
 }
 
 #[tokio::test]
-async fn pages_over_http_lead_from_one_to_the_next_until_there_is_none() {
+async fn pages_over_http_lead_from_one_to_the_next_up_to_the_last() {
     let used = Used::new().await;
     let (mut query, mut ids) = ("?limit=4".to_owned(), Vec::new());
     let pages = until("the last page", async || {

@@ -10,7 +10,7 @@ fn home() -> std::sync::Arc<Home> {
 }
 
 #[tokio::test]
-async fn a_line_that_is_no_message_is_answered_and_the_next_one_works() {
+async fn a_line_that_is_not_a_message_is_answered_and_the_next_one_works() {
     let home = home();
     let client = Client::stdio(&home, Era::Legacy).connect().await;
     client.knows("good__echo").await;
@@ -78,7 +78,7 @@ async fn a_line_that_is_no_message_is_answered_and_the_next_one_works() {
 }
 
 #[tokio::test]
-async fn blank_lines_strange_line_ends_and_unknown_notifications_pass_in_silence() {
+async fn blank_lines_strange_line_ends_and_unknown_notifications_are_ignored() {
     let home = home();
     let client = Client::stdio(&home, Era::Legacy).connect().await;
     for line in [
@@ -106,7 +106,7 @@ async fn blank_lines_strange_line_ends_and_unknown_notifications_pass_in_silence
 }
 
 #[tokio::test]
-async fn a_very_long_line_passes_or_is_refused_and_breaks_nothing() {
+async fn a_very_long_line_passes_or_is_rejected_and_breaks_nothing() {
     let home = home();
     let client = Client::stdio(&home, Era::Legacy).connect().await;
     client.knows("good__echo").await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::world::{Door, SERVERS, Way, World};
+use crate::harness::world::{Endpoint, SERVERS, Way, World};
 use crate::harness::{Era, Exchange};
 
 const UPDATED: &str = "notifications/resources/updated";
@@ -12,12 +12,12 @@ const WATCHED: &str = "test://watched-resource";
 const OTHER: &str = "test://static-text";
 
 #[tokio::test]
-async fn an_update_reaches_those_who_watch_and_no_others() {
+async fn an_update_reaches_only_clients_that_watch() {
     let world = World::new().await;
     for era in Era::each() {
-        for door in [Door::All, Door::One] {
-            let watchers = world.ways_through(door, era, |it| it).await;
-            let bystanders = world.ways_through(door, era, |it| it).await;
+        for endpoint in [Endpoint::All, Endpoint::One] {
+            let watchers = world.ways_through(endpoint, era, |it| it).await;
+            let bystanders = world.ways_through(endpoint, era, |it| it).await;
             for (way, bystander) in watchers.iter().zip(&bystanders) {
                 let (mut watching, tag) = watch(way, WATCHED).await;
                 let (mut elsewhere, _) = watch(bystander, OTHER).await;
@@ -44,9 +44,12 @@ async fn an_update_reaches_those_who_watch_and_no_others() {
 }
 
 #[tokio::test]
-async fn two_listeners_hear_the_same_update_each_under_its_own_number() {
+async fn two_listeners_get_the_same_update_each_under_its_own_id() {
     let world = World::new().await;
-    for way in world.ways_through(Door::All, Era::Modern, |it| it).await {
+    for way in world
+        .ways_through(Endpoint::All, Era::Modern, |it| it)
+        .await
+    {
         let (mut one, first) = watch(&way, WATCHED).await;
         let (mut two, second) = watch(&way, WATCHED).await;
         assert_ne!(first, second);
@@ -71,7 +74,10 @@ async fn two_listeners_hear_the_same_update_each_under_its_own_number() {
 #[tokio::test]
 async fn no_update_is_lost_while_others_begin_and_end_to_watch() {
     let world = World::new().await;
-    for way in world.ways_through(Door::One, Era::Modern, |it| it).await {
+    for way in world
+        .ways_through(Endpoint::One, Era::Modern, |it| it)
+        .await
+    {
         let (mut watching, _) = watch(&way, WATCHED).await;
         for number in 0..20 {
             let uri = format!("test://template/{number}/data");
@@ -86,18 +92,18 @@ async fn no_update_is_lost_while_others_begin_and_end_to_watch() {
 }
 
 #[tokio::test]
-async fn all_who_begin_to_watch_at_once_hear_of_their_updates() {
+async fn clients_that_start_watching_at_once_all_get_their_updates() {
     let world = World::new().await;
     for era in Era::each() {
         for server in &SERVERS {
             let mut watchers = tokio::task::JoinSet::new();
             for number in 0..10 {
-                let visitor = world.gateway.visitor(&server.path(), era);
+                let builder = world.gateway.client_at(&server.path(), era);
                 watchers.spawn(async move {
                     let way = Way {
-                        client: visitor.connect().await,
+                        client: builder.connect().await,
                         server,
-                        door: Door::One,
+                        endpoint: Endpoint::One,
                     };
                     let uri = format!("test://template/{}/data", number / 2);
                     // Half of them unsubscribe while the others subscribe.
@@ -123,10 +129,10 @@ async fn all_who_begin_to_watch_at_once_hear_of_their_updates() {
 }
 
 #[tokio::test]
-async fn a_legacy_client_that_no_longer_watches_hears_nothing_more() {
+async fn a_legacy_client_that_no_longer_watches_gets_no_more_updates() {
     let world = World::new().await;
-    for door in [Door::All, Door::One] {
-        for way in world.ways_through(door, Era::Legacy, |it| it).await {
+    for endpoint in [Endpoint::All, Endpoint::One] {
+        for way in world.ways_through(endpoint, Era::Legacy, |it| it).await {
             let (mut stream, _) = watch(&way, WATCHED).await;
             way.client
                 .request("resources/subscribe", &json!({ "uri": way.uri(OTHER) }))
@@ -153,7 +159,10 @@ async fn a_legacy_client_that_no_longer_watches_hears_nothing_more() {
 #[tokio::test]
 async fn a_legacy_client_that_reconnects_gets_no_event_twice_unless_it_resumes() {
     let world = World::new().await;
-    for way in world.ways_through(Door::One, Era::Legacy, |it| it).await {
+    for way in world
+        .ways_through(Endpoint::One, Era::Legacy, |it| it)
+        .await
+    {
         let (mut stream, _) = watch(&way, WATCHED).await;
         for _ in 0..3 {
             way.call("touch_resource", &json!({ "uri": WATCHED }))
@@ -200,8 +209,8 @@ fn number_of(stream: &Exchange) -> u64 {
 
 async fn ways_on_stdio(world: &World, era: Era) -> Vec<Way> {
     let mut ways = Vec::new();
-    for door in Door::ON_STDIO {
-        ways.extend(world.ways_through(door, era, |it| it).await);
+    for endpoint in Endpoint::ON_STDIO {
+        ways.extend(world.ways_through(endpoint, era, |it| it).await);
     }
     ways
 }
@@ -250,8 +259,8 @@ async fn over_stdio_updates_come_between_the_answers() {
 async fn a_client_notified_of_a_new_tool_finds_it_in_the_list() {
     let world = World::new().await;
     for era in Era::each() {
-        for door in [Door::All, Door::One] {
-            for way in world.ways_through(door, era, |it| it).await {
+        for endpoint in [Endpoint::All, Endpoint::One] {
+            for way in world.ways_through(endpoint, era, |it| it).await {
                 let mut stream = way.client.listen().await;
                 let added = way.call("change_tools", &json!({})).await.text();
                 let added = way.name(&added);
@@ -275,10 +284,10 @@ async fn a_client_notified_of_a_new_tool_finds_it_in_the_list() {
 }
 
 #[tokio::test]
-async fn a_modern_listener_hears_only_of_what_it_asked_for() {
+async fn a_modern_listener_gets_only_what_it_asked_for() {
     let world = World::new().await;
-    for door in [Door::All, Door::One] {
-        for way in world.ways_through(door, Era::Modern, |it| it).await {
+    for endpoint in [Endpoint::All, Endpoint::One] {
+        for way in world.ways_through(endpoint, Era::Modern, |it| it).await {
             let mut stream = way
                 .client
                 .subscribe(&json!({ "promptsListChanged": true }))
@@ -296,7 +305,9 @@ async fn a_modern_listener_hears_only_of_what_it_asked_for() {
 #[tokio::test]
 async fn a_change_of_one_server_is_not_announced_at_the_route_of_another() {
     let world = World::new().await;
-    let ways = world.ways_through(Door::One, Era::Modern, |it| it).await;
+    let ways = world
+        .ways_through(Endpoint::One, Era::Modern, |it| it)
+        .await;
     for (here, there) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
         let (here, there) = (&ways[here], &ways[there]);
         here.call("echo", &json!({})).await.text();

@@ -68,10 +68,10 @@ impl JobGateway {
 
     /// A client that accepts questions, with a key of the tenant unless that is `local`.
     async fn client(&self, tenant: &str, client_era: Era) -> Client {
-        let visitor = self.gateway.visitor("/mcp/all", client_era).named(tenant);
-        let visitor = match tenant {
-            "local" => visitor,
-            _ => visitor.key(&self.key(tenant).await),
+        let builder = self.gateway.client_at("/mcp/all", client_era).named(tenant);
+        let builder = match tenant {
+            "local" => builder,
+            _ => builder.key(&self.key(tenant).await),
         };
         let answer =
             json!({ "action": "accept", "content": { "value": format!("answer of {tenant}") } });
@@ -83,7 +83,7 @@ impl JobGateway {
                 answer.clone()
             }
         };
-        visitor.answer_with(answer).connect().await
+        builder.answer_with(answer).connect().await
     }
 
     async fn key(&self, tenant: &str) -> String {
@@ -168,7 +168,7 @@ async fn stays_apart(reached: Reached, first: (&str, Era), second: (&str, Era)) 
 }
 
 #[tokio::test]
-async fn what_a_job_of_one_tenant_says_late_never_reaches_another() {
+async fn late_messages_of_one_tenants_job_never_reach_another() {
     for reached in Reached::EVERY {
         stays_apart(reached, ("high", Era::Legacy), ("low", Era::Legacy)).await;
     }
@@ -176,19 +176,19 @@ async fn what_a_job_of_one_tenant_says_late_never_reaches_another() {
 }
 
 #[tokio::test]
-async fn what_a_job_says_late_reaches_no_other_key_and_no_other_client_of_the_same_key() {
+async fn late_messages_of_a_job_reach_no_other_key_and_no_other_client_of_the_same_key() {
     stays_apart(Reached::Stdio, ("acme", Era::Legacy), ("acme", Era::Legacy)).await;
     stays_apart(Reached::Stdio, ("local", Era::Legacy), ("low", Era::Legacy)).await;
     let setup = JobGateway::open(Reached::Stdio).await;
     let key = setup.key("acme").await;
     let one = setup
         .gateway
-        .visitor("/mcp/all", Era::Legacy)
+        .client_at("/mcp/all", Era::Legacy)
         .key(&key)
         .connect()
         .await;
     starts_job(&one).await;
-    let other = setup.gateway.visitor("/mcp/all", Era::Legacy).key(&key);
+    let other = setup.gateway.client_at("/mcp/all", Era::Legacy).key(&key);
     let other = other.answer_with(|_, _| panic!("asked")).connect().await;
     let waiting = setup.waits(&other).await;
     setup.job_ends().await;
@@ -197,7 +197,7 @@ async fn what_a_job_says_late_reaches_no_other_key_and_no_other_client_of_the_sa
 }
 
 #[tokio::test]
-async fn what_a_job_says_late_reaches_the_only_client_there_is() {
+async fn late_messages_of_a_job_reach_the_only_client() {
     for reached in Reached::EVERY {
         let setup = JobGateway::open(reached).await;
         let client = setup.client("acme", Era::Legacy).await;
@@ -222,7 +222,7 @@ async fn what_a_job_says_late_reaches_the_only_client_there_is() {
 }
 
 #[tokio::test]
-async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_calls_parked() {
+async fn a_question_on_the_stream_of_its_own_call_is_asked_whoever_else_has_parked_calls() {
     let setup = JobGateway::open(Reached::Http).await;
     let low = setup.client("low", Era::Modern).await;
     let asks = json!({ "name": "hr__test_elicitation", "arguments": { "message": "?" } });
@@ -241,18 +241,18 @@ async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_
 }
 
 #[tokio::test]
-async fn the_last_words_of_a_server_are_for_operators_only() {
+async fn the_last_output_of_a_server_is_for_operators_only() {
     let setup = JobGateway::open(Reached::Stdio).await;
     let high = setup.client("high", Era::Legacy).await;
     for client_era in Era::each() {
         let low = setup.client("low", client_era).await;
         for path in ["/mcp/all", "/mcp/search", "/servers/hr/mcp"] {
             starts_job(&high).await;
-            let visitor = setup
+            let builder = setup
                 .gateway
-                .visitor(path, client_era)
+                .client_at(path, client_era)
                 .key(&setup.key("low").await);
-            let client = visitor.connect().await;
+            let client = builder.connect().await;
             let crash = match path {
                 "/mcp/search" => {
                     client

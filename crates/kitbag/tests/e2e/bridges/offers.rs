@@ -6,9 +6,9 @@ use crate::harness::Era;
 use crate::harness::world::World;
 
 #[tokio::test]
-async fn a_prompt_is_listed_and_given_under_one_name() {
+async fn a_prompt_is_listed_and_returned_under_one_name() {
     let world = World::new().await;
-    let contextual = |it: crate::harness::client::Visitor| {
+    let contextual = |it: crate::harness::client::ClientBuilder| {
         it.answer_with(|_, _| json!({ "action": "accept", "content": { "context": "tea" } }))
     };
     for way in world.ways(contextual).await {
@@ -107,7 +107,7 @@ async fn a_resource_is_read_from_the_right_server() {
 }
 
 #[tokio::test]
-async fn a_resource_that_no_server_has_is_refused_in_the_words_of_the_era() {
+async fn a_missing_resource_gets_the_error_of_the_clients_era() {
     let world = World::new().await;
     for way in world.ways(|it| it).await {
         for uri in [

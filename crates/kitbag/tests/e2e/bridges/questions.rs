@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::client::Visitor;
-use crate::harness::world::{Door, World};
+use crate::harness::client::ClientBuilder;
+use crate::harness::world::{Endpoint, World};
 use crate::harness::{Era, Reply};
 
 /// Answers everything, and accepts every form with the same content.
-fn answer_everything(visitor: Visitor) -> Visitor {
-    visitor.answer_with(|method, params| match method {
+fn answer_everything(builder: ClientBuilder) -> ClientBuilder {
+    builder.answer_with(|method, params| match method {
         "sampling/createMessage" => json!({
             "role": "assistant",
             "content": { "type": "text", "text": "sampled" },
@@ -26,7 +26,7 @@ fn answer_everything(visitor: Visitor) -> Visitor {
 }
 
 #[tokio::test]
-async fn every_question_finds_the_client_and_its_answer_the_server() {
+async fn every_question_reaches_the_client_and_its_answer_the_server() {
     let world = World::new().await;
     for way in world.ways(answer_everything).await {
         for (tool, arguments, answer) in [
@@ -75,7 +75,7 @@ async fn every_question_finds_the_client_and_its_answer_the_server() {
 async fn no_is_an_answer_too() {
     let world = World::new().await;
     for action in ["decline", "cancel"] {
-        let refusing = |it: Visitor| it.answer_with(move |_, _| json!({ "action": action }));
+        let refusing = |it: ClientBuilder| it.answer_with(move |_, _| json!({ "action": action }));
         for way in world.ways(refusing).await {
             let output = way
                 .call("test_elicitation", &json!({ "message": "?" }))
@@ -90,7 +90,7 @@ async fn no_is_an_answer_too() {
 }
 
 #[tokio::test]
-async fn a_question_says_which_server_asks_and_is_otherwise_as_the_server_put_it() {
+async fn a_question_names_its_server_and_is_otherwise_unchanged() {
     let world = World::new().await;
     for way in world.ways(answer_everything).await {
         let params =
@@ -101,9 +101,11 @@ async fn a_question_says_which_server_asks_and_is_otherwise_as_the_server_put_it
         exchange.finish().await;
         let question = first_question(&message);
         // On the merged endpoint the user only sees Kitbag, so the text itself names the asking server.
-        let expected = match way.door {
-            Door::One => "Who?".to_owned(),
-            Door::All | Door::Stdio | Door::Joined => format!("`{}` asks: Who?", way.server.name),
+        let expected = match way.endpoint {
+            Endpoint::One => "Who?".to_owned(),
+            Endpoint::All | Endpoint::Stdio | Endpoint::Joined => {
+                format!("`{}` asks: Who?", way.server.name)
+            }
         };
         assert_eq!(question["message"], expected);
         assert_eq!(
@@ -129,7 +131,7 @@ async fn a_client_that_cannot_answer_is_not_asked_and_the_call_says_why() {
             let reply = way
                 .call(tool, &json!({ "prompt": "x", "message": "x" }))
                 .await;
-            check_incapable(way.client.era, way.door, &reply, capability);
+            check_incapable(way.client.era, way.endpoint, &reply, capability);
         }
         assert_eq!(
             way.call("test_input_required_result_capabilities", &json!({}))
@@ -145,7 +147,7 @@ async fn a_client_that_cannot_answer_is_not_asked_and_the_call_says_why() {
 #[tokio::test]
 async fn a_client_is_asked_only_for_what_it_declared() {
     let world = World::new().await;
-    let sampler = |it: Visitor| answer_everything(it).capabilities(json!({ "sampling": {} }));
+    let sampler = |it: ClientBuilder| answer_everything(it).capabilities(json!({ "sampling": {} }));
     for way in world.ways(sampler).await {
         let sampled = way
             .call("test_sampling", &json!({ "prompt": "Hello" }))
@@ -154,7 +156,7 @@ async fn a_client_is_asked_only_for_what_it_declared() {
         let reply = way
             .call("test_elicitation", &json!({ "message": "x" }))
             .await;
-        check_incapable(way.client.era, way.door, &reply, "elicitation");
+        check_incapable(way.client.era, way.endpoint, &reply, "elicitation");
         let given = way
             .call("test_input_required_result_capabilities", &json!({}))
             .await;
@@ -163,7 +165,7 @@ async fn a_client_is_asked_only_for_what_it_declared() {
 }
 
 #[tokio::test]
-async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
+async fn a_page_to_visit_is_shown_as_the_clients_era_requires() {
     let world = World::new().await;
     for way in world.ways(answer_everything).await {
         match (way.client.era, way.server.era) {
@@ -225,9 +227,13 @@ async fn a_page_to_visit_is_shown_in_the_manner_of_the_client() {
 #[tokio::test]
 async fn a_modern_client_without_url_support_gets_the_missing_capability() {
     let world = World::new().await;
-    let forms_only =
-        |it: Visitor| answer_everything(it).capabilities(json!({ "elicitation": { "form": {} } }));
-    for way in world.ways_through(Door::All, Era::Modern, forms_only).await {
+    let forms_only = |it: ClientBuilder| {
+        answer_everything(it).capabilities(json!({ "elicitation": { "form": {} } }))
+    };
+    for way in world
+        .ways_through(Endpoint::All, Era::Modern, forms_only)
+        .await
+    {
         if way.server.era == Era::Legacy {
             let reply = way.call("url_elicitation", &json!({})).await;
             assert_eq!(
@@ -258,7 +264,7 @@ fn first_question(message: &str) -> Value {
 }
 
 #[track_caller]
-fn check_incapable(client_era: Era, door: Door, reply: &Reply, capability: &str) {
+fn check_incapable(client_era: Era, endpoint: Endpoint, reply: &Reply, capability: &str) {
     assert!(
         reply.error()["message"]
             .as_str()
@@ -273,6 +279,6 @@ fn check_incapable(client_era: Era, door: Door, reply: &Reply, capability: &str)
             reply.error()["data"]["requiredCapabilities"],
             json!({ capability: {} })
         );
-        assert_eq!(reply.status, if door.is_on_stdio() { 0 } else { 400 });
+        assert_eq!(reply.status, if endpoint.is_on_stdio() { 0 } else { 400 });
     }
 }

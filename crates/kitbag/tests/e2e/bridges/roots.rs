@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use crate::harness::client::Visitor;
+use crate::harness::client::ClientBuilder;
 use crate::harness::{Client, Era, Gateway, Home, Remote, Testbed, until};
 
 const MANNERS: [&str; 4] = ["--era", "legacy", "--manner", "remember-roots"];
 
 /// A client whose roots can change later.
-fn with_roots(visitor: Visitor, root: &Arc<Mutex<String>>) -> Visitor {
+fn with_roots(builder: ClientBuilder, root: &Arc<Mutex<String>>) -> ClientBuilder {
     let root = root.clone();
-    visitor.answer_with(move |method, _| {
+    builder.answer_with(move |method, _| {
         assert_eq!(method, "roots/list");
         json!({ "roots": [{ "uri": *root.lock().unwrap() }] })
     })
@@ -42,8 +42,7 @@ fn table() -> String {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_client_before_the_first_call()
- {
+async fn a_server_that_asks_for_roots_gets_those_of_its_only_client_before_the_first_call() {
     for client_era in Era::each() {
         let remotes = [
             None,
@@ -56,7 +55,7 @@ async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_c
                 .map_or_else(table, |remote| remote.table("files", ""));
             let gateway = Gateway::with(&table).await;
             let client = with_roots(
-                gateway.visitor("/mcp/all", client_era),
+                gateway.client_at("/mcp/all", client_era),
                 &root("file:///ann"),
             )
             .connect()
@@ -74,10 +73,10 @@ async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_c
 }
 
 #[tokio::test]
-async fn a_server_hears_of_changed_roots_with_the_next_call() {
+async fn a_server_is_notified_of_changed_roots_with_the_next_call() {
     let gateway = Gateway::with(&table()).await;
     let roots = root("file:///before");
-    let client = with_roots(gateway.visitor("/mcp/all", Era::Legacy), &roots)
+    let client = with_roots(gateway.client_at("/mcp/all", Era::Legacy), &roots)
         .connect()
         .await;
     client.knows("files__known_roots").await;
@@ -100,7 +99,7 @@ async fn no_client_is_asked_for_roots_when_several_use_the_server() {
     })
     .await;
     let other = gateway
-        .visitor("/mcp/all", Era::Legacy)
+        .client_at("/mcp/all", Era::Legacy)
         .answer_with(|_, _| panic!("asked"))
         .connect()
         .await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::world::{Door, Way, World};
+use crate::harness::world::{Endpoint, Way, World};
 use crate::harness::{Era, until};
 
 const PROGRESS: &str = "notifications/progress";
@@ -29,7 +29,7 @@ async fn progress_arrives_in_order_under_the_token_of_the_client_and_before_the_
 }
 
 #[tokio::test]
-async fn a_client_that_gives_no_token_hears_of_no_progress() {
+async fn a_client_without_a_token_gets_no_progress() {
     let world = World::new().await;
     for way in world.ways(|it| it).await {
         assert_eq!(
@@ -43,8 +43,8 @@ async fn a_client_that_gives_no_token_hears_of_no_progress() {
 async fn two_calls_under_the_same_token_keep_their_progress_apart() {
     let world = World::new().await;
     for era in Era::each() {
-        for door in [Door::All, Door::One] {
-            for way in world.ways_through(door, era, |it| it).await {
+        for endpoint in [Endpoint::All, Endpoint::One] {
+            for way in world.ways_through(endpoint, era, |it| it).await {
                 let token = json!("same");
                 let (two, three) = tokio::join!(
                     slow(&way, 40, 2, Some(&token)),
@@ -74,8 +74,8 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
         });
         let (id, mut exchange) = way.client.start_with_id("tools/call", &params).await;
         exchange.wait_for(PROGRESS).await;
-        match (way.client.era, way.door) {
-            (Era::Modern, Door::All | Door::One) => drop(exchange),
+        match (way.client.era, way.endpoint) {
+            (Era::Modern, Endpoint::All | Endpoint::One) => drop(exchange),
             _ => {
                 way.client
                     .notify("notifications/cancelled", &json!({ "requestId": id }))
@@ -93,13 +93,13 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
 
 /// Nothing has been sent yet, so the connection has not even received headers.
 #[tokio::test]
-async fn a_modern_client_that_hangs_up_cancels_and_a_legacy_one_does_not() {
+async fn disconnecting_cancels_a_modern_call_and_not_a_legacy_one() {
     let world = World::new().await;
     for (era, ending) in [
         (Era::Modern, "cancelled slow"),
         (Era::Legacy, "finished slow"),
     ] {
-        for way in world.ways_through(Door::All, era, |it| it).await {
+        for way in world.ways_through(Endpoint::All, era, |it| it).await {
             let count = |event| world.events(way.server, event);
             let (started, ended) = (count("started slow"), count(ending));
             let ms = if era == Era::Modern { 60_000 } else { 300 };
@@ -117,10 +117,10 @@ async fn a_modern_client_that_hangs_up_cancels_and_a_legacy_one_does_not() {
 }
 
 #[tokio::test]
-async fn a_legacy_client_hears_the_log_lines_of_its_level() {
+async fn a_legacy_client_gets_the_log_lines_of_its_level() {
     let world = World::new().await;
-    for door in [Door::All, Door::Stdio, Door::Joined] {
-        for way in world.ways_through(door, Era::Legacy, |it| it).await {
+    for endpoint in [Endpoint::All, Endpoint::Stdio, Endpoint::Joined] {
+        for way in world.ways_through(endpoint, Era::Legacy, |it| it).await {
             for (level, info, emergency) in [("error", 0, 1), ("info", 3, 1)] {
                 let set = way
                     .client
@@ -148,16 +148,16 @@ async fn a_legacy_client_hears_the_log_lines_of_its_level() {
 }
 
 #[tokio::test]
-async fn a_modern_client_hears_the_log_lines_it_asks_for_and_no_others() {
+async fn a_modern_client_gets_only_the_log_lines_it_asks_for() {
     let world = World::new().await;
-    for door in [Door::All, Door::Stdio, Door::Joined] {
+    for endpoint in [Endpoint::All, Endpoint::Stdio, Endpoint::Joined] {
         for (level, info, emergency) in [(None, 0, 0), (Some("error"), 0, 1), (Some("info"), 3, 1)]
         {
-            let prepare = |it: crate::harness::client::Visitor| match level {
+            let prepare = |it: crate::harness::client::ClientBuilder| match level {
                 Some(level) => it.log_level(level),
                 None => it,
             };
-            for way in world.ways_through(door, Era::Modern, prepare).await {
+            for way in world.ways_through(endpoint, Era::Modern, prepare).await {
                 assert_eq!(
                     log_lines(&way, "test_tool_with_logging").await,
                     info,
@@ -176,8 +176,12 @@ async fn a_modern_client_hears_the_log_lines_it_asks_for_and_no_others() {
 #[tokio::test]
 async fn a_client_that_wants_few_log_lines_takes_none_from_another() {
     let world = World::new().await;
-    let talkative = world.ways_through(Door::All, Era::Legacy, |it| it).await;
-    let quiet = world.ways_through(Door::All, Era::Legacy, |it| it).await;
+    let talkative = world
+        .ways_through(Endpoint::All, Era::Legacy, |it| it)
+        .await;
+    let quiet = world
+        .ways_through(Endpoint::All, Era::Legacy, |it| it)
+        .await;
     for (talkative, quiet) in talkative.into_iter().zip(quiet) {
         let before = log_lines(&talkative, "test_tool_with_logging").await;
         quiet
@@ -193,9 +197,12 @@ async fn a_client_that_wants_few_log_lines_takes_none_from_another() {
 }
 
 #[tokio::test]
-async fn a_legacy_client_picks_up_a_broken_stream_where_it_ended() {
+async fn a_legacy_client_resumes_a_broken_stream_where_it_ended() {
     let world = World::new().await;
-    for way in world.ways_through(Door::All, Era::Legacy, |it| it).await {
+    for way in world
+        .ways_through(Endpoint::All, Era::Legacy, |it| it)
+        .await
+    {
         let params = json!({
             "name": way.name("slow"),
             "arguments": { "ms": 200, "steps": 4 },

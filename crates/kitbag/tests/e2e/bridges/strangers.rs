@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::client::Visitor;
-use crate::harness::world::{Door, SERVERS, Transport, World};
+use crate::harness::client::ClientBuilder;
+use crate::harness::world::{Endpoint, SERVERS, Transport, World};
 use crate::harness::{Client, Era, Gateway, Testbed, until};
 
 /// Each client answers with its own name.
-fn answering_as(name: &'static str) -> impl Fn(Visitor) -> Visitor {
-    move |visitor| {
-        visitor.answer_with(
+fn answering_as(name: &'static str) -> impl Fn(ClientBuilder) -> ClientBuilder {
+    move |builder| {
+        builder.answer_with(
             move |_, _| json!({ "action": "accept", "content": { "name": name, "color": name } }),
         )
     }
@@ -24,11 +24,11 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
         (Era::Modern, Era::Legacy),
     ] {
         let askers = world
-            .ways_through(Door::All, asking, answering_as("asker"))
+            .ways_through(Endpoint::All, asking, answering_as("asker"))
             .await;
         // It could answer, but must not be asked: its calls require nothing.
         let waiters = world
-            .ways_through(Door::All, waiting, |it| {
+            .ways_through(Endpoint::All, waiting, |it| {
                 it.answer_with(|_, _| panic!("asked"))
             })
             .await;
@@ -70,11 +70,11 @@ async fn a_question_of_one_client_is_never_shown_to_another() {
 async fn two_modern_programs_without_keys_are_two_clients() {
     let world = World::new().await;
     let asker = world
-        .ways_through(Door::All, Era::Modern, answering_as("asker"))
+        .ways_through(Endpoint::All, Era::Modern, answering_as("asker"))
         .await;
     let waiter = world
         .gateway
-        .visitor("/mcp/all", Era::Modern)
+        .client_at("/mcp/all", Era::Modern)
         .answer_with(|_, _| panic!("asked"));
     let waiter = waiter.named("another program").connect().await;
     for way in asker {
@@ -107,10 +107,11 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
         let mut calls = tokio::task::JoinSet::new();
         for name in ["ann", "bob", "cat", "dan", "eve", "fay"] {
             for client_era in Era::each() {
-                let visitor = answering_as(name)(world.gateway.visitor(&server.path(), client_era))
-                    .named(name);
+                let builder =
+                    answering_as(name)(world.gateway.client_at(&server.path(), client_era))
+                        .named(name);
                 calls.spawn(async move {
-                    let client: Client = visitor.connect().await;
+                    let client: Client = builder.connect().await;
                     (
                         name,
                         client
@@ -136,9 +137,9 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
 }
 
 #[tokio::test]
-async fn a_question_put_during_a_call_that_ends_first_is_still_answered() {
+async fn a_question_asked_during_a_call_that_ends_first_is_still_answered() {
     let gateway = Gateway::with(&Testbed::new("one").era("legacy").table()).await;
-    let client = answering_as("asker")(gateway.visitor("/mcp/all", Era::Legacy))
+    let client = answering_as("asker")(gateway.client_at("/mcp/all", Era::Legacy))
         .connect()
         .await;
     client.knows("one__slow").await;

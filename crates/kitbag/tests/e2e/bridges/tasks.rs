@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::client::Visitor;
-use crate::harness::world::{Door, Way, World};
+use crate::harness::client::ClientBuilder;
+use crate::harness::world::{Endpoint, Way, World};
 use crate::harness::{Era, until};
 
-fn with_tasks(visitor: Visitor) -> Visitor {
-    visitor.capabilities(
+fn with_tasks(builder: ClientBuilder) -> ClientBuilder {
+    builder.capabilities(
         json!({ "extensions": { "io.modelcontextprotocol/tasks": {} }, "elicitation": {} }),
     )
 }
@@ -15,8 +15,8 @@ fn with_tasks(visitor: Visitor) -> Visitor {
 /// All paths from modern clients to modern servers.
 async fn ways(world: &World) -> Vec<Way> {
     let mut ways = Vec::new();
-    for door in Door::ALL {
-        let through = world.ways_through(door, Era::Modern, with_tasks).await;
+    for endpoint in Endpoint::ALL {
+        let through = world.ways_through(endpoint, Era::Modern, with_tasks).await;
         ways.extend(
             through
                 .into_iter()
@@ -98,10 +98,10 @@ async fn a_client_that_does_not_know_tasks_gets_results() {
 }
 
 #[tokio::test]
-async fn tasks_of_two_servers_that_have_the_same_number_are_not_mixed_up() {
+async fn tasks_of_two_servers_with_the_same_id_are_not_mixed_up() {
     let world = World::new().await;
-    for door in [Door::One, Door::All] {
-        let ways = world.ways_through(door, Era::Modern, with_tasks).await;
+    for endpoint in [Endpoint::One, Endpoint::All] {
+        let ways = world.ways_through(endpoint, Era::Modern, with_tasks).await;
         let [_, _, pipe, web] = ways.as_slice() else {
             panic!("four servers")
         };
@@ -142,12 +142,12 @@ async fn the_task_of_another_tenant_does_not_exist() {
         created.stdout.trim().to_owned()
     };
     let (ours, theirs) = (key("acme").await, key("globex").await);
-    for door in [Door::All, Door::One] {
+    for endpoint in [Endpoint::All, Endpoint::One] {
         let owners = world
-            .ways_through(door, Era::Modern, |it| with_tasks(it).key(&ours))
+            .ways_through(endpoint, Era::Modern, |it| with_tasks(it).key(&ours))
             .await;
         let others = world
-            .ways_through(door, Era::Modern, |it| with_tasks(it).key(&theirs))
+            .ways_through(endpoint, Era::Modern, |it| with_tasks(it).key(&theirs))
             .await;
         for (owner, other) in owners
             .iter()

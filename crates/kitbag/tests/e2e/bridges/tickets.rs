@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::world::{Door, World};
+use crate::harness::world::{Endpoint, World};
 use crate::harness::{Client, Era, Gateway, Home, Reply, Testbed};
 
 const TOOL: &str = "good__test_elicitation";
@@ -42,22 +42,22 @@ async fn come_back(client: &Client, message: &str, asked: &Value) -> Reply {
     client.request("tools/call", &params).await
 }
 
-async fn visitor(gateway: &Gateway, key: Option<&str>) -> Client {
-    let visitor = gateway
-        .visitor("/mcp/all", Era::Modern)
+async fn connect(gateway: &Gateway, key: Option<&str>) -> Client {
+    let builder = gateway
+        .client_at("/mcp/all", Era::Modern)
         .capabilities(json!({ "elicitation": {} }));
     let client = match key {
-        Some(key) => visitor.key(key).connect().await,
-        None => visitor.connect().await,
+        Some(key) => builder.key(key).connect().await,
+        None => builder.connect().await,
     };
     client.knows(TOOL).await;
     client
 }
 
 #[tokio::test]
-async fn a_ticket_opens_once() {
+async fn a_ticket_is_valid_once() {
     let gateway = Gateway::with(&legacy()).await;
-    let client = visitor(&gateway, None).await;
+    let client = connect(&gateway, None).await;
     let asked = ask(&client, "one").await;
     assert_eq!(
         come_back(&client, "one", &asked).await.text(),
@@ -68,9 +68,9 @@ async fn a_ticket_opens_once() {
 }
 
 #[tokio::test]
-async fn a_ticket_opens_only_for_its_own_call_and_is_not_lost_by_trying() {
+async fn a_ticket_is_valid_only_for_its_own_call_and_survives_wrong_attempts() {
     let gateway = Gateway::with(&legacy()).await;
-    let client = visitor(&gateway, None).await;
+    let client = connect(&gateway, None).await;
     let asked = ask(&client, "one").await;
     assert_eq!(come_back(&client, "another", &asked).await.code(), -32602);
     let mut forged = asked.clone();
@@ -85,7 +85,7 @@ async fn a_ticket_opens_only_for_its_own_call_and_is_not_lost_by_trying() {
 }
 
 #[tokio::test]
-async fn a_ticket_opens_for_no_other_caller() {
+async fn a_ticket_is_valid_for_no_other_caller() {
     let home = Home::new(&legacy());
     let key = async |tenant: &str| {
         home.kitbag(&["key", "create", "--tenant", tenant])
@@ -96,10 +96,10 @@ async fn a_ticket_opens_for_no_other_caller() {
     };
     let (ours, colleagues, strangers) = (key("acme").await, key("acme").await, key("globex").await);
     let gateway = home.serve().await;
-    let client = visitor(&gateway, Some(&ours)).await;
+    let client = connect(&gateway, Some(&ours)).await;
     let asked = ask(&client, "one").await;
     for other in [Some(strangers.as_str()), Some(colleagues.as_str()), None] {
-        let thief = visitor(&gateway, other).await;
+        let thief = connect(&gateway, other).await;
         let refused = come_back(&thief, "one", &asked).await;
         assert_eq!(refused.code(), -32602, "{}", refused.raw());
     }
@@ -112,9 +112,9 @@ async fn a_ticket_opens_for_no_other_caller() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_left_out_is_asked_for_again() {
+async fn a_missing_answer_is_requested_again() {
     let gateway = Gateway::with(&legacy()).await;
-    let client = visitor(&gateway, None).await;
+    let client = connect(&gateway, None).await;
     let asked = ask(&client, "one").await;
     let params = json!({
         "name": TOOL, "arguments": { "message": "one" },
@@ -135,13 +135,13 @@ async fn an_answer_that_is_left_out_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn clients_that_never_come_back_hold_nothing_up() {
+async fn clients_that_never_return_block_nothing() {
     let testbed = Testbed::new("good")
         .era("legacy")
         .with("max_concurrent = 2")
         .with("max_queued = 1");
     let gateway = Gateway::with(&testbed.table()).await;
-    let client = visitor(&gateway, None).await;
+    let client = connect(&gateway, None).await;
     for number in 0..10 {
         ask(&client, &format!("never answered {number}")).await;
     }
@@ -160,9 +160,9 @@ async fn clients_that_never_come_back_hold_nothing_up() {
 async fn a_ticket_for_a_modern_server_is_its_own_and_passes_untouched() {
     let world = World::new().await;
     let prepare =
-        |it: crate::harness::client::Visitor| it.capabilities(json!({ "elicitation": {} }));
-    for door in Door::ALL {
-        for way in world.ways_through(door, Era::Modern, prepare).await {
+        |it: crate::harness::client::ClientBuilder| it.capabilities(json!({ "elicitation": {} }));
+    for endpoint in Endpoint::ALL {
+        for way in world.ways_through(endpoint, Era::Modern, prepare).await {
             if way.server.era == Era::Legacy {
                 continue;
             }

@@ -10,7 +10,9 @@ async fn an_unknown_or_missing_key_is_rejected() {
     let home = Home::new(&servers());
     let (_, good) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Era::Modern).without_handshake();
+    let client = gateway
+        .client_at("/mcp/all", Era::Modern)
+        .without_handshake();
     let body = client.body(1, "tools/list", "{}");
     let mut almost = good.clone();
     almost.pop();
@@ -50,7 +52,13 @@ async fn a_revoked_key_is_no_longer_accepted() {
     let gateway = home.serve().await;
     let mut clients = Vec::new();
     for era in Era::each() {
-        clients.push(gateway.visitor("/mcp/all", era).key(&token).connect().await);
+        clients.push(
+            gateway
+                .client_at("/mcp/all", era)
+                .key(&token)
+                .connect()
+                .await,
+        );
     }
     assert_eq!(home.kitbag(&["key", "revoke", &id]).await.code, Some(0));
     let revoked = std::time::Instant::now();
@@ -66,7 +74,7 @@ async fn a_revoked_key_is_no_longer_accepted() {
         revoked.elapsed()
     );
     let still = gateway
-        .visitor("/mcp/all", Era::Modern)
+        .client_at("/mcp/all", Era::Modern)
         .key(&other)
         .connect()
         .await;
@@ -79,7 +87,7 @@ async fn a_session_belongs_to_the_key_that_opened_it() {
     let ((_, one), (_, two)) = (key(&home, "acme").await, key(&home, "acme").await);
     let gateway = home.serve().await;
     let client = gateway
-        .visitor("/mcp/all", Era::Legacy)
+        .client_at("/mcp/all", Era::Legacy)
         .key(&one)
         .connect()
         .await;
@@ -115,11 +123,15 @@ async fn a_gateway_that_requires_keys_requires_them_from_this_machine_too() {
     let (_, token) = key(&home, "local").await;
     let gateway = home.serve().await;
     for era in Era::each() {
-        let stranger = gateway.visitor("/mcp/all", era).without_handshake();
+        let stranger = gateway.client_at("/mcp/all", era).without_handshake();
         let reply = stranger.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 401);
         assert!(reply.raw().contains("kitbag key create"), "{}", reply.raw());
-        let client = gateway.visitor("/mcp/all", era).key(&token).connect().await;
+        let client = gateway
+            .client_at("/mcp/all", era)
+            .key(&token)
+            .connect()
+            .await;
         client.knows("good__exotic").await;
     }
 }
@@ -156,7 +168,9 @@ async fn a_gateway_without_keys_does_not_listen_beyond_this_machine() {
 async fn foreign_origins_and_hosts_are_rejected() {
     let serve = "[serve]\nbind = \"127.0.0.1:0\"\nallowed_origins = [\"https://app.example\"]\n";
     let gateway = Gateway::with(&format!("{serve}{}", servers())).await;
-    let client = gateway.visitor("/mcp/all", Era::Modern).without_handshake();
+    let client = gateway
+        .client_at("/mcp/all", Era::Modern)
+        .without_handshake();
     let port = gateway.base.rsplit(':').next().unwrap();
     let knock = async |extra: &[(&str, &str)]| {
         let mut headers = client.headers("tools/list", &Value::Null);

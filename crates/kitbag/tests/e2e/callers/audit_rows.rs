@@ -8,7 +8,7 @@ use super::{key, servers, wait_until_listed};
 use crate::harness::{Era, Home, Testbed, until};
 
 #[tokio::test]
-async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
+async fn every_call_has_a_row_with_its_caller_subject_and_outcome() {
     let broken = Testbed::new("broken")
         .era("modern")
         .manner("crash-at-start")
@@ -23,7 +23,7 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
     wait_until_listed(&gateway).await;
     let prepare = |path: &str| {
         gateway
-            .visitor(path, Era::Modern)
+            .client_at(path, Era::Modern)
             .capabilities(json!({ "elicitation": {} }))
             .named("auditor")
     };

@@ -6,13 +6,17 @@ use super::{key, servers, wait_until_listed};
 use crate::harness::{Client, Era, Home};
 
 #[tokio::test]
-async fn what_a_tenant_may_not_use_is_neither_shown_to_it_nor_done_for_it() {
+async fn what_rules_deny_to_a_tenant_is_neither_listed_nor_called() {
     let home = Home::new(&servers());
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
     wait_until_listed(&gateway).await;
     for era in Era::each() {
-        let client = gateway.visitor("/mcp/all", era).key(&acme).connect().await;
+        let client = gateway
+            .client_at("/mcp/all", era)
+            .key(&acme)
+            .connect()
+            .await;
         let tools = client.tool_names().await;
         assert!(tools.contains(&"good__echo".to_owned()));
         assert!(
@@ -98,7 +102,7 @@ async fn the_route_of_one_server_follows_the_same_rules() {
     let gateway = home.serve().await;
     for era in Era::each() {
         let client = gateway
-            .visitor("/servers/good/mcp", era)
+            .client_at("/servers/good/mcp", era)
             .key(&acme)
             .connect()
             .await;
@@ -125,11 +129,11 @@ async fn the_route_of_one_server_follows_the_same_rules() {
         );
 
         let hidden = gateway
-            .visitor("/servers/secret/mcp", era)
+            .client_at("/servers/secret/mcp", era)
             .key(&acme)
             .without_handshake();
         let none = gateway
-            .visitor("/servers/nobody/mcp", era)
+            .client_at("/servers/nobody/mcp", era)
             .key(&acme)
             .without_handshake();
         for method in ["initialize", "server/discover", "tools/list"] {
@@ -149,7 +153,7 @@ async fn the_route_of_one_server_follows_the_same_rules() {
 }
 
 #[tokio::test]
-async fn a_name_written_twice_slips_past_no_rule() {
+async fn a_name_written_twice_bypasses_no_rule() {
     let home = Home::new(&servers());
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
@@ -159,7 +163,7 @@ async fn a_name_written_twice_slips_past_no_rule() {
         ("/mcp/all", "good__echo", "good__exotic"),
     ] {
         let client = gateway
-            .visitor(path, Era::Legacy)
+            .client_at(path, Era::Legacy)
             .key(&acme)
             .connect()
             .await;
@@ -185,7 +189,7 @@ async fn a_name_written_twice_slips_past_no_rule() {
 }
 
 #[tokio::test]
-async fn only_the_key_says_who_the_tenant_is() {
+async fn only_the_key_determines_the_tenant() {
     let home = Home::new(&servers());
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
@@ -219,7 +223,11 @@ async fn only_the_key_says_who_the_tenant_is() {
             .await
     };
     for era in Era::each() {
-        let client = gateway.visitor("/mcp/all", era).key(&acme).connect().await;
+        let client = gateway
+            .client_at("/mcp/all", era)
+            .key(&acme)
+            .connect()
+            .await;
         assert!(
             send(&client).await.error()["message"]
                 .to_string()

@@ -48,7 +48,7 @@ impl Shop {
     }
 
     async fn client(&self, era: Era) -> Client {
-        self.gateway.visitor("/mcp/code", era).connect().await
+        self.gateway.client_at("/mcp/code", era).connect().await
     }
 }
 

@@ -7,11 +7,11 @@ use crate::harness::Era;
 use crate::harness::world::{SERVERS, World};
 
 #[tokio::test]
-async fn a_server_asks_in_the_middle_of_a_run_and_the_program_goes_on_with_the_answer() {
+async fn a_server_asks_in_the_middle_of_a_run_and_the_program_continues_with_the_answer() {
     let world = World::with("[policy]\ncode_writes = 'allow'\n").await;
     for era in Era::each() {
-        let visitor = world.gateway.visitor("/mcp/code", era);
-        let client = visitor.answer_with(|_, _| {
+        let builder = world.gateway.client_at("/mcp/code", era);
+        let client = builder.answer_with(|_, _| {
             json!({ "action": "accept", "content": { "name": "Ann", "color": "red", "ok": true } })
         });
         let client = client.connect().await;

@@ -16,7 +16,7 @@ fn check(output: &str, expected: &str) {
 }
 
 #[tokio::test]
-async fn a_program_calls_tools_and_only_what_it_returns_goes_back() {
+async fn a_program_calls_tools_and_only_its_return_value_goes_back() {
     let shop = Shop::open("").await;
     for era in Era::each() {
         let client = shop.client(era).await;
@@ -49,7 +49,7 @@ async fn a_program_calls_tools_and_only_what_it_returns_goes_back() {
 }
 
 #[tokio::test]
-async fn the_model_reads_what_was_printed_and_which_calls_were_made() {
+async fn the_model_reads_the_printed_lines_and_the_calls() {
     let shop = Shop::open("").await;
     let client = shop.client(Era::Modern).await;
     let output = run_text(
@@ -145,7 +145,7 @@ async fn the_whole_surface_is_two_tools_in_ninety_tokens_and_the_names_of_the_se
 }
 
 #[tokio::test]
-async fn a_person_runs_a_program_and_reads_what_the_gateway_has_counted() {
+async fn a_user_runs_a_program_and_reads_the_gateways_counters() {
     let shop = Shop::open("").await;
     let file = shop.home().path("report.js");
     std::fs::write(

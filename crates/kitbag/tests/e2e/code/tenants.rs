@@ -5,8 +5,8 @@ use crate::harness::{Client, Era};
 
 async fn client(shop: &Shop, tenant: &str) -> Client {
     let key = shop.home().key(tenant).await;
-    let visitor = shop.gateway.visitor("/mcp/code", Era::Modern);
-    visitor.key(&key).connect().await
+    let builder = shop.gateway.client_at("/mcp/code", Era::Modern);
+    builder.key(&key).connect().await
 }
 
 #[tokio::test]

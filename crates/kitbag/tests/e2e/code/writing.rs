@@ -14,8 +14,8 @@ const CANCEL: &str = "return (await tools.shop.cancel_order({ order: '1' })).ord
 async fn client_answering(shop: &Shop, era: Era, answer: Value) -> (Client, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
-    let visitor = shop.gateway.visitor("/mcp/code", era);
-    let client = visitor.answer_with(move |_, params| {
+    let builder = shop.gateway.client_at("/mcp/code", era);
+    let client = builder.answer_with(move |_, params| {
         assert!(
             params["message"]
                 .as_str()
@@ -34,7 +34,7 @@ fn permit(what: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_program_only_reads_where_the_person_cannot_be_asked() {
+async fn a_program_only_reads_if_the_user_cannot_be_asked() {
     let shop = Shop::open("").await;
     for era in Era::each() {
         let client = shop.client(era).await;
@@ -82,7 +82,7 @@ async fn a_tool_without_hints_whose_name_reads_is_called_and_described_as_derive
 }
 
 #[tokio::test]
-async fn a_tool_that_says_nothing_of_its_effects_is_not_taken_to_read() {
+async fn a_tool_without_declared_effects_does_not_count_as_reading() {
     let weigh = "return (await tools.shop.weigh({ order: '1' })).order";
     let shop = Shop::open("").await;
     let client = shop.client(Era::Modern).await;
@@ -98,7 +98,7 @@ async fn a_tool_that_says_nothing_of_its_effects_is_not_taken_to_read() {
 }
 
 #[tokio::test]
-async fn the_person_permits_one_call_or_all_of_a_run_or_none() {
+async fn the_user_permits_one_call_or_all_of_a_run_or_none() {
     let shop = Shop::open("").await;
     let twice =
         "for (const order of ['1', '2']) await tools.shop.cancel_order({ order }); return 'done'";
@@ -118,7 +118,7 @@ async fn the_person_permits_one_call_or_all_of_a_run_or_none() {
 }
 
 #[tokio::test]
-async fn a_rule_decides_in_place_of_the_person() {
+async fn a_rule_decides_instead_of_the_user() {
     for (rule, expected) in [("allow", "1\n"), ("deny", "line 1")] {
         let shop = Shop::open(&format!("[policy]\ncode_writes = '{rule}'")).await;
         let (client, count) = client_answering(&shop, Era::Modern, permit("no")).await;

@@ -106,7 +106,7 @@ async fn calls_become_the_requests_that_the_providers_describe() {
         assert_eq!(output.code, Some(0), "{output:?}");
     }
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/all", Era::Modern).connect().await;
+    let client = gateway.client_at("/mcp/all", Era::Modern).connect().await;
     client.knows("microsoft_calendar").await;
     for sent in calls() {
         client.knows(sent.tool).await;

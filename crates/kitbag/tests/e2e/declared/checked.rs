@@ -51,7 +51,7 @@ async fn check(mistake: &str, output: &str) {
 }
 
 #[tokio::test]
-async fn a_file_whose_schema_takes_unknown_members_is_not_offered() {
+async fn a_file_whose_schema_accepts_unknown_members_is_not_offered() {
     check(
         &DESK.replace(CLOSED, "\"required\": [\"words\"]"),
         "check 08 strict schemas: action `search`: the input accepts unknown members",
@@ -106,7 +106,7 @@ async fn a_file_that_cannot_be_read_is_one_finding_and_not_also_a_row_without_a_
 }
 
 #[tokio::test]
-async fn an_imported_api_of_the_own_network_is_called_with_one_entry_for_all_its_tools() {
+async fn an_imported_api_in_a_private_network_is_called_with_one_entry_for_all_its_tools() {
     let api = Api::start().await;
     let answer = json!({ "200": { "description": "ok" } });
     let spec = json!({

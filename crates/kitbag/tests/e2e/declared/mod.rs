@@ -84,10 +84,10 @@ impl Desk {
     }
 
     async fn client(&self, path: &str, key: Option<&str>) -> Client {
-        let visitor = self.gateway.visitor(path, Era::Modern);
+        let builder = self.gateway.client_at(path, Era::Modern);
         match key {
-            Some(key) => visitor.key(key).connect().await,
-            None => visitor.connect().await,
+            Some(key) => builder.key(key).connect().await,
+            None => builder.connect().await,
         }
     }
 
@@ -139,10 +139,10 @@ async fn a_file_is_found_and_called_seconds_later_and_a_bad_one_harms_no_other()
     assert_eq!(seen[1].body, r#"{"ticket":{"subject":"door"}}"#);
     assert_eq!(desk.tokens_seen(), ["Bearer t0ken"; 2]);
 
-    let frugal = desk.client("/mcp/search", None).await;
+    let small = desk.client("/mcp/search", None).await;
     until("a search finds it", async || {
         let query = json!({ "query": "is there a ticket about the broken printer" });
-        let output = text(&frugal, "search_available_tools", &query).await;
+        let output = text(&small, "search_available_tools", &query).await;
         output.contains("desk(").then_some(())
     })
     .await;
@@ -185,7 +185,7 @@ async fn each_tenant_calls_with_its_own_credential_and_one_without_gets_a_remedy
 }
 
 #[tokio::test]
-async fn an_argument_that_the_file_does_not_name_is_refused_on_every_route() {
+async fn an_argument_that_the_file_does_not_declare_is_rejected_on_every_route() {
     let desk = Desk::new().await;
     desk.give("local", "t0ken").await;
     desk.drop_file("desk.toml", DESK);

@@ -122,8 +122,8 @@ impl ModelWorld {
 
     async fn client_of(&self, tenant: &str) -> Client {
         let key = self.home.key(tenant).await;
-        let visitor = self.gateway.visitor("/mcp/all", Era::Modern);
-        visitor.key(&key).connect().await
+        let builder = self.gateway.client_at("/mcp/all", Era::Modern);
+        builder.key(&key).connect().await
     }
 }
 
@@ -150,7 +150,7 @@ fn header<'a>(seen: &'a SeenPrompt, name: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_form() {
+async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_providers_format() {
     let world = ModelWorld::with(&[
         (
             "local",
@@ -238,7 +238,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
 }
 
 #[tokio::test]
-async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt() {
+async fn another_model_is_asked_only_if_the_first_did_not_process_the_prompt() {
     let world = ModelWorld::with(&[
         ("acme", "anthropic", &["key=a-of-acme"]),
         ("acme", "gemini", &["key=g-of-acme"]),

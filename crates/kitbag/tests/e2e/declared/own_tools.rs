@@ -8,7 +8,7 @@ use crate::harness::{Era, Gateway};
 const UNKNOWN: &str = "zzz_unknown";
 
 #[tokio::test]
-async fn an_argument_that_our_own_tools_do_not_name_is_refused_on_every_route() {
+async fn an_argument_that_our_own_tools_do_not_declare_is_rejected_on_every_route() {
     let gateway = Gateway::with("[agents]\nenabled = true\n[code]\nsurfaces = ['code']\n").await;
     let lookup = json!({ "agent": "zed", "capability": "mcp", UNKNOWN: 1 });
     let inner = json!({ "tool": "agents__lookup_capability", "arguments": lookup });
@@ -70,10 +70,10 @@ async fn an_argument_that_our_own_tools_do_not_name_is_refused_on_every_route() 
             json!({ "agent": "zed", UNKNOWN: 1 }),
         ),
     ];
-    let all = gateway.visitor("/mcp/all", Era::Modern).connect().await;
+    let all = gateway.client_at("/mcp/all", Era::Modern).connect().await;
     all.knows("agents__lookup_capability").await;
     for (path, tool, arguments) in routes {
-        let client = gateway.visitor(path, Era::Modern).connect().await;
+        let client = gateway.client_at(path, Era::Modern).connect().await;
         let output = format!("{:?}", client.call(tool, &arguments).await);
         assert!(
             output.contains(UNKNOWN),

@@ -71,7 +71,7 @@ fn home_with_categories() -> std::sync::Arc<Home> {
 }
 
 #[tokio::test]
-async fn figures_say_of_how_many_and_how_sure() {
+async fn figures_have_a_denominator_and_an_interval() {
     let output = run_eval(&home_with_categories(), &["--json"]).await;
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     let report = report(&output);

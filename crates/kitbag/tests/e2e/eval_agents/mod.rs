@@ -137,7 +137,7 @@ const ALL: [&str; 8] = [
 ];
 
 #[tokio::test]
-async fn the_figures_are_those_of_the_answers_in_both_formats() {
+async fn the_figures_match_the_answers_in_both_formats() {
     let model = Model::start(by_id).await;
     check_figures(&model, &format!("{}#any", model.url)).await;
     check_figures(&model, &format!("anthropic:{}#any", model.url)).await;
@@ -324,7 +324,7 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
 }
 
 #[tokio::test]
-async fn a_model_that_takes_no_key_or_no_request_is_asked_no_more() {
+async fn a_model_that_rejects_the_key_or_every_request_is_not_asked_again() {
     for (status, told_of) in [
         (401, "rejected the key"),
         (404, "answered 404 Not Found: no, Bearer ***"),
@@ -345,7 +345,7 @@ async fn a_model_that_takes_no_key_or_no_request_is_asked_no_more() {
 }
 
 #[tokio::test]
-async fn a_killed_run_goes_on_where_it_was() {
+async fn a_killed_run_resumes_where_it_was() {
     let done = ["p0", "p1", "p2"];
     let model = Model::start(
         move |asked| match done.iter().any(|id| asked.prompt.ends_with(id)) {

@@ -146,7 +146,7 @@ async fn refusals_and_truncated_answers_are_distinguished_from_text() {
 }
 
 #[tokio::test]
-async fn a_call_cut_off_can_be_made_again() {
+async fn a_truncated_call_can_be_made_again() {
     let cut = |asked: &ModelRequest| match &asked.error {
         None => openai(
             &json!({ "tool_calls": [{ "id": "c", "function": { "name": "echo", "arguments": "{\"messa" } }] }),
@@ -194,7 +194,7 @@ async fn arguments_come_as_text_as_an_object_with_nulls_and_with_wrong_types() {
 }
 
 #[tokio::test]
-async fn a_name_with_a_prefix_is_no_tool_but_can_be_put_right() {
+async fn a_name_with_a_prefix_is_not_a_tool_and_gets_a_suggestion() {
     let output = record(|asked| match &asked.error {
         None => call("functions.echo", json!({ "message": "p" })),
         Some(error) => {
@@ -223,7 +223,7 @@ async fn without_usage_there_is_no_cost() {
 }
 
 #[tokio::test]
-async fn a_time_to_come_back_may_be_a_date() {
+async fn a_retry_time_may_be_a_date() {
     let model = Model::start(|asked| match asked.before {
         0 => {
             let then = jiff::Zoned::now().with_time_zone(jiff::tz::TimeZone::UTC)
@@ -269,7 +269,7 @@ async fn an_error_inside_an_answer_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_refused_is_not_the_end_of_the_others() {
+async fn a_rejected_prompt_does_not_end_the_run() {
     let model = Model::start(|asked| match (asked.prompt.as_str(), &asked.error) {
         ("Echo filtered", _) | ("Echo failing", Some(_)) => ModelReply::Status(400),
         ("Echo failing", None) => call("test_error_handling", json!({})),
@@ -301,7 +301,7 @@ async fn a_prompt_that_is_refused_is_not_the_end_of_the_others() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
+async fn nothing_is_sent_that_a_model_may_reject_unless_requested() {
     let strict = |asked: &ModelRequest| {
         let body = asked.body.as_object().unwrap();
         let odd = [

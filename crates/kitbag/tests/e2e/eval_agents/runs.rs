@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn requests_keep_to_the_pace_and_to_so_many_at_once() {
+async fn requests_keep_the_rate_and_the_concurrency_limit() {
     let model = Model::answering_together(3, obey).await;
     let home = home(&["a", "b", "c", "d", "e", "f"]);
     let endpoint = format!("{}#m", model.url);
@@ -150,7 +150,7 @@ async fn a_dry_run_asks_no_model_and_tries_the_suite_on_the_server() {
 }
 
 #[tokio::test]
-async fn any_program_or_all_servers_can_be_examined() {
+async fn any_program_or_all_servers_can_be_evaluated() {
     let model = Model::start(|asked| {
         let shown = |name: &str| {
             asked
@@ -240,7 +240,7 @@ async fn a_model_that_calls_as_expected_passes_the_benchmark_for_less_than_half_
 }
 
 #[tokio::test]
-async fn what_models_call_in_an_exam_does_not_count_as_use() {
+async fn calls_of_an_eval_do_not_count_as_use() {
     let model = Model::start(obey).await;
     let home = home(&["one", "two"]);
     let output = run_eval(&home, &format!("{}#any", model.url), &["--json"]).await;

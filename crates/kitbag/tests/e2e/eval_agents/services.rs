@@ -4,7 +4,7 @@ use super::{EVAL, KEY, home, obey, report, right_arguments};
 use crate::harness::model::{Model, ModelRequest};
 
 #[tokio::test]
-async fn azure_takes_its_key_and_its_version_where_it_wants_them() {
+async fn azure_gets_its_key_and_version_where_it_expects_them() {
     let model = Model::start(obey).await;
     let home = home(&["p"]);
     let host = model.url.trim_end_matches("/v1");
@@ -102,7 +102,7 @@ async fn other_headers_are_sent_to_models_at_a_url_and_never_shown() {
 }
 
 #[tokio::test]
-async fn what_fits_no_model_is_refused_before_anything_is_sent() {
+async fn options_that_fit_no_model_are_rejected_before_anything_is_sent() {
     let home = home(&["p"]);
     let fails = async |words: &[&str], part: &str| {
         let output = home.kitbag(&[&EVAL[..], &["--json"], words].concat()).await;

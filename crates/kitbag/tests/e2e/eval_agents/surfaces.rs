@@ -162,7 +162,10 @@ async fn a_model_sees_the_tools_and_results_of_a_real_gateway() {
     let home = home(&["p"]);
     run_eval(&home, &format!("anthropic:{}#m", model.url), &SEARCH).await;
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
+    let client = gateway
+        .client_at("/mcp/search", Era::Modern)
+        .connect()
+        .await;
     let listed = client.list("tools/list", "tools").await;
     let shown = model.requests()[0].body["tools"]
         .as_array()
@@ -191,7 +194,7 @@ async fn a_model_sees_the_tools_and_results_of_a_real_gateway() {
 }
 
 #[tokio::test]
-async fn what_was_answered_on_one_surface_does_not_count_for_another() {
+async fn answers_on_one_surface_do_not_count_for_another() {
     let model = Model::start(find).await;
     let home = home(&["one", "two"]);
     let endpoint = format!("{}#m", model.url);
@@ -307,7 +310,7 @@ async fn surfaces_are_compared_prompt_by_prompt_and_model_by_model() {
 }
 
 #[tokio::test]
-async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone() {
+async fn searches_of_an_eval_do_not_count_as_use_and_leave_the_index_of_other_runs_alone() {
     let model = Model::start(find).await;
     let home = home(&["p"]);
     home.configure(
@@ -355,7 +358,7 @@ async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone
 }
 
 #[tokio::test]
-async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_search_would_send() {
+async fn inapplicable_surfaces_are_rejected_and_a_dry_run_shows_what_a_search_would_send() {
     let home = home(&["p0", "p1"]);
     let model = "http://127.0.0.1:1/v1#m";
     let fails = async |words: &[&str], part: &str| {

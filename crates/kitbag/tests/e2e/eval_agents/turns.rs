@@ -68,7 +68,7 @@ async fn giving_up_and_running_out_of_turns_are_two_outcomes() {
 }
 
 #[tokio::test]
-async fn after_an_error_a_model_may_look_again_and_call_once_more() {
+async fn after_an_error_a_model_may_search_again_and_call_once_more() {
     let again = |asked: &ModelRequest| match asked.results.len() {
         0 => call_api("bed__test_error_handling", &json!({})),
         1 => search(),
@@ -155,7 +155,7 @@ async fn of_a_batch_and_of_several_calls_the_first_is_made_and_judged() {
 }
 
 #[tokio::test]
-async fn a_result_too_long_for_a_context_is_judged_by_the_whole_of_it() {
+async fn a_result_too_long_for_a_context_is_judged_as_a_whole() {
     let long = "word ".repeat(2_000);
     let model =
         Model::start(|asked| call_api("bed__echo", &json!({ "message": asked.id() }))).await;
@@ -176,7 +176,7 @@ async fn a_result_too_long_for_a_context_is_judged_by_the_whole_of_it() {
 }
 
 #[tokio::test]
-async fn a_request_to_a_provider_is_no_right_call_and_is_not_made() {
+async fn a_request_to_a_provider_is_not_a_right_call_and_is_not_made() {
     let api = Api::start().await;
     let model = Model::start(|_| {
         call(

@@ -12,7 +12,7 @@ use kitbag_testkit::home::CommandOutcome;
 use kitbag_testkit::programs::kitbag;
 use tempfile::TempDir;
 
-use super::client::{Client, Era, Visitor};
+use super::client::{Client, ClientBuilder, Era};
 use super::store::StoreOfHome;
 use super::{exchange, processes};
 
@@ -192,13 +192,13 @@ impl Gateway {
         }
     }
 
-    /// A client at `/mcp`, connected and without capabilities.
+    /// A client at `/mcp/all`, connected and without capabilities.
     pub(crate) async fn client(&self, era: Era) -> Client {
-        self.visitor("/mcp/all", era).connect().await
+        self.client_at("/mcp/all", era).connect().await
     }
 
     /// A client at any path, before its first request.
-    pub(crate) fn visitor(&self, path: &str, era: Era) -> Visitor {
+    pub(crate) fn client_at(&self, path: &str, era: Era) -> ClientBuilder {
         Client::to(format!("{}{path}", self.base), era)
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use super::client::{Client, Era, Visitor};
+use super::client::{Client, ClientBuilder, Era};
 use super::exchange::Reply;
 use super::gateway::{Gateway, Home};
 use super::testbed::{Remote, Testbed};
@@ -56,7 +56,7 @@ pub(crate) const SERVERS: [Server; 4] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum Endpoint {
     /// `/mcp`
     All,
     /// `/servers/{name}/mcp`
@@ -67,7 +67,7 @@ pub(crate) enum Door {
     Joined,
 }
 
-impl Door {
+impl Endpoint {
     /// Both ways for a client that can only launch programs.
     pub(crate) const ON_STDIO: [Self; 2] = [Self::Stdio, Self::Joined];
     pub(crate) const ALL: [Self; 4] = [Self::All, Self::One, Self::Stdio, Self::Joined];
@@ -82,7 +82,7 @@ impl Door {
 pub(crate) struct Way {
     pub(crate) client: Client,
     pub(crate) server: &'static Server,
-    pub(crate) door: Door,
+    pub(crate) endpoint: Endpoint,
 }
 
 impl World {
@@ -134,32 +134,32 @@ impl World {
         &self.gateway.home
     }
 
-    /// All pairs of eras over all pairs of transports, through every door.
-    pub(crate) async fn ways(&self, prepare: impl Fn(Visitor) -> Visitor) -> Vec<Way> {
+    /// All pairs of eras over all pairs of transports, through every endpoint.
+    pub(crate) async fn ways(&self, prepare: impl Fn(ClientBuilder) -> ClientBuilder) -> Vec<Way> {
         let mut ways = Vec::new();
         for client_era in Era::each() {
-            for door in Door::ALL {
-                ways.extend(self.ways_through(door, client_era, &prepare).await);
+            for endpoint in Endpoint::ALL {
+                ways.extend(self.ways_through(endpoint, client_era, &prepare).await);
             }
         }
         ways
     }
 
-    /// The four paths for clients of this era through this door.
+    /// The four paths for clients of this era through this endpoint.
     pub(crate) async fn ways_through(
         &self,
-        door: Door,
+        endpoint: Endpoint,
         client_era: Era,
-        prepare: impl Fn(Visitor) -> Visitor,
+        prepare: impl Fn(ClientBuilder) -> ClientBuilder,
     ) -> Vec<Way> {
-        let shared = match door {
-            Door::One => None,
-            Door::All => Some(
-                prepare(self.gateway.visitor("/mcp/all", client_era))
+        let shared = match endpoint {
+            Endpoint::One => None,
+            Endpoint::All => Some(
+                prepare(self.gateway.client_at("/mcp/all", client_era))
                     .connect()
                     .await,
             ),
-            Door::Stdio => {
+            Endpoint::Stdio => {
                 let flags = ["--surface", "all", "--own"];
                 Some(
                     prepare(Client::stdio_with(self.home(), client_era, &flags))
@@ -167,7 +167,7 @@ impl World {
                         .await,
                 )
             }
-            Door::Joined => Some(
+            Endpoint::Joined => Some(
                 prepare(Client::stdio(self.home(), client_era))
                     .connect()
                     .await,
@@ -181,7 +181,7 @@ impl World {
                     client.clone()
                 }
                 None => {
-                    prepare(self.gateway.visitor(&server.path(), client_era))
+                    prepare(self.gateway.client_at(&server.path(), client_era))
                         .connect()
                         .await
                 }
@@ -189,7 +189,7 @@ impl World {
             ways.push(Way {
                 client,
                 server,
-                door,
+                endpoint,
             });
         }
         ways
@@ -220,18 +220,20 @@ impl Server {
 impl Way {
     /// The client's name of a tool or prompt of the server.
     pub(crate) fn name(&self, own: &str) -> String {
-        match self.door {
-            Door::One => own.to_owned(),
-            Door::All | Door::Stdio | Door::Joined => format!("{}__{own}", self.server.name),
+        match self.endpoint {
+            Endpoint::One => own.to_owned(),
+            Endpoint::All | Endpoint::Stdio | Endpoint::Joined => {
+                format!("{}__{own}", self.server.name)
+            }
         }
     }
 
     /// The client's URI of a resource of the server. All four servers have the same resources, so none has
     /// the plain URI.
     pub(crate) fn uri(&self, own: &str) -> String {
-        match self.door {
-            Door::One => own.to_owned(),
-            Door::All | Door::Stdio | Door::Joined => {
+        match self.endpoint {
+            Endpoint::One => own.to_owned(),
+            Endpoint::All | Endpoint::Stdio | Endpoint::Joined => {
                 format!("kitbag://server/{}/{own}", self.server.name)
             }
         }
@@ -254,10 +256,10 @@ impl Drop for Way {
             let Self {
                 client,
                 server,
-                door,
+                endpoint,
             } = self;
             eprintln!(
-                "failed for a {:?} client at the door {door:?} and the server {}",
+                "failed for a {:?} client at the endpoint {endpoint:?} and the server {}",
                 client.era, server.name
             );
         }

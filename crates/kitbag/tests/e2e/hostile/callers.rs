@@ -12,13 +12,13 @@ async fn two_tenants(config: &str, era: Era) -> (Gateway, Client, Client) {
     let home = Home::new(&format!("{config}[tenants.low]\n[tenants.high]\n"));
     let (low, high) = (home.key("low").await, home.key("high").await);
     let gateway = home.serve().await;
-    let client = async |key: &str| gateway.visitor("/mcp/all", era).key(key).connect().await;
+    let client = async |key: &str| gateway.client_at("/mcp/all", era).key(key).connect().await;
     let (low, high) = (client(&low).await, client(&high).await);
     (gateway, low, high)
 }
 
 #[tokio::test]
-async fn a_caller_that_runs_all_it_can_leaves_a_place_for_the_next() {
+async fn a_caller_that_runs_all_it_can_leaves_a_slot_for_the_next() {
     for (settings, era) in [
         ("", Era::Legacy),
         ("max_concurrent = 4", Era::Legacy),

@@ -34,7 +34,7 @@ async fn gateway_with_key() -> (Gateway, Client) {
     let key = home.key("acme").await;
     let gateway = home.serve().await;
     let client = gateway
-        .visitor("/mcp/all", Era::Modern)
+        .client_at("/mcp/all", Era::Modern)
         .key(&key)
         .connect()
         .await;
@@ -52,7 +52,7 @@ async fn a_thousand_requests_that_never_end_lock_no_caller_out() {
     let key = gateway.home.key("acme").await;
     let asked = Instant::now();
     let client = gateway
-        .visitor("/mcp/all", Era::Modern)
+        .client_at("/mcp/all", Era::Modern)
         .key(&key)
         .connect()
         .await;
@@ -73,7 +73,7 @@ async fn a_thousand_requests_that_never_end_lock_no_caller_out() {
 }
 
 #[tokio::test]
-async fn the_gateway_allows_itself_as_many_files_as_it_may_have() {
+async fn the_gateway_raises_its_limit_of_open_files() {
     let (gateway, _) = gateway_with_key().await;
     let (allowed, most) = gateway.open_files();
     assert_eq!(allowed, most.min(65_536));
@@ -106,7 +106,7 @@ async fn read_beginning(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&piece[..length]).into_owned()
 }
 
-/// Eight responses of 13 MB take a while in an unoptimised build.
+/// Eight responses of 13 MB take a while in an unoptimized build.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(200);
 
 #[tokio::test]

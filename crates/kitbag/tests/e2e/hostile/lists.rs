@@ -11,7 +11,7 @@ const MOST_ENTRIES: usize = 10_000;
 const TOO_LONG: &str = "the list is too long";
 
 #[tokio::test]
-async fn a_million_tools_are_cut_and_the_neighbour_does_not_wait_for_them() {
+async fn a_million_tools_are_truncated_and_the_neighbour_does_not_wait_for_them() {
     let (gateway, client) = beside_a_good_one(&Testbed::new("evil").manner("many-tools")).await;
     watch(&gateway, &client).await;
     let output = until("it is said that the list was cut", async || {

@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::harness::{Client, Era, Gateway, Testbed};
 
-/// Memory limit of the gateway under attack, in MB. An unoptimised build with its model loaded needs
+/// Memory limit of the gateway under attack, in MB. An unoptimized build with its model loaded needs
 /// about a quarter of it; anything unbounded exceeds it within seconds.
 const MOST_MEMORY: usize = 500;
 /// Time limit of a call to the good server. Otherwise it takes a few milliseconds; tests share two cores

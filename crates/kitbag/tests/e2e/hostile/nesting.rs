@@ -75,18 +75,18 @@ async fn refuses(client: &Client) {
 }
 
 #[tokio::test]
-async fn what_a_client_nests_without_end_reaches_no_server() {
+async fn deeply_nested_json_of_a_client_reaches_no_server() {
     let home = Home::new("");
     home.configure(&Testbed::new("good").data_dir(&home.path("trace")).table());
     let gateway = home.serve().await;
     for era in Era::each() {
-        refuses(&gateway.visitor("/mcp/all", era).connect().await).await;
+        refuses(&gateway.client_at("/mcp/all", era).connect().await).await;
         refuses(&Client::stdio(&home, era).connect().await).await;
     }
 }
 
 #[tokio::test]
-async fn an_answer_nested_without_end_becomes_an_error_that_says_so() {
+async fn a_deeply_nested_answer_becomes_an_error_with_the_reason() {
     let evil = Testbed::new("evil").manner("deep");
     let (gateway, neighbour) = beside_a_good_one(&evil).await;
     for era in Era::each() {
@@ -109,13 +109,13 @@ async fn an_answer_nested_without_end_becomes_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_definition_nested_without_end_is_left_out_of_every_list() {
+async fn a_deeply_nested_definition_is_left_out_of_every_list() {
     let evil = Testbed::new("evil").manner("deep");
     let gateway = Gateway::with(&evil.table()).await;
     let client = gateway.client(Era::Legacy).await;
     client.knows("evil__echo").await;
     let own = gateway
-        .visitor("/servers/evil/mcp", Era::Legacy)
+        .client_at("/servers/evil/mcp", Era::Legacy)
         .connect()
         .await;
     for names in [client.tool_names().await, own.tool_names().await] {

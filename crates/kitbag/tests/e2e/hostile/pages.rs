@@ -28,7 +28,7 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","param
 const INTENT: &str = r#"{"intent":"anything"}"#;
 
 #[tokio::test]
-async fn a_page_gets_in_by_none_of_the_ways_that_need_no_permission() {
+async fn a_page_gets_in_by_no_request_that_needs_no_preflight() {
     let gateway = Gateway::with("").await;
     let json = "Content-Type: application/json";
     let cases: [(&[&str], &str, &str); 16] = [

@@ -33,42 +33,42 @@ async fn check_in(era: &str, client_era: &str) {
 }
 
 #[tokio::test]
-async fn a_line_that_never_ends_is_not_held() {
+async fn an_endless_line_is_not_buffered() {
     check("endless-line").await;
 }
 
 #[tokio::test]
-async fn messages_that_were_not_asked_for_do_not_pile_up() {
+async fn unsolicited_messages_do_not_pile_up() {
     check("message-flood").await;
 }
 
 #[tokio::test]
-async fn pings_whose_answers_are_not_read_are_not_felt() {
+async fn pings_whose_answers_are_not_read_affect_no_other_server() {
     // Only legacy servers are initialized, after which they begin, and send pings.
     check_in("legacy", "flood-pings").await;
 }
 
 #[tokio::test]
-async fn answers_that_drip_are_given_up_alone() {
+async fn an_answer_that_drips_fails_only_its_own_call() {
     check("slow-bytes").await;
 }
 
 #[tokio::test]
-async fn a_flood_on_stderr_is_neither_held_nor_felt() {
+async fn a_flood_on_stderr_is_not_buffered_and_affects_no_other_server() {
     check("stderr-flood").await;
 }
 
 #[tokio::test]
-async fn silence_is_given_up_alone() {
+async fn silence_fails_only_its_own_call() {
     check("hang").await;
 }
 
 #[tokio::test]
-async fn processes_left_behind_are_not_felt() {
+async fn processes_left_behind_affect_no_other_server() {
     check("detach").await;
 }
 
 #[tokio::test]
-async fn lists_that_never_end_are_not_felt() {
+async fn lists_that_never_end_affect_no_other_server() {
     check("endless-cursor").await;
 }

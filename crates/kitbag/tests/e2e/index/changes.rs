@@ -98,7 +98,7 @@ async fn a_tool_is_as_old_as_its_definition_and_one_that_is_gone_is_forgotten() 
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_keeps_its_place_in_the_mirror() {
+async fn a_server_that_does_not_answer_keeps_its_entries_in_the_mirror() {
     let listed = Listed::with(&[tool("a", "Opens a door")], "").await;
     build(&listed.home).await;
     make_old(&listed.home).await;
@@ -144,7 +144,7 @@ async fn make_old(home: &Home) {
 }
 
 #[tokio::test]
-async fn vectors_that_many_tools_left_behind_are_forgotten() {
+async fn vectors_of_many_removed_tools_are_deleted() {
     let service = Embeddings::start(Mood::Fine(Embeddings::DIMENSION)).await;
     let many: Vec<_> = (0..1_100)
         .map(|number| tool(&format!("tool_{number}"), "Does it"))

@@ -94,7 +94,7 @@ async fn check(mood: Mood, settings: &str, expected: &str) {
 }
 
 #[tokio::test]
-async fn a_service_that_refuses_the_key_leaves_the_words_and_the_answer_says_so() {
+async fn a_service_that_rejects_the_key_leaves_keywords_and_the_answer_says_so() {
     let expected = "found by keywords only: the embeddings endpoint URL rejected the key (401 Unauthorized); \
                     check `api_key` under [index.embedder]";
     check(Mood::Unauthorized, "", expected).await;
@@ -121,13 +121,13 @@ async fn a_service_that_sends_nonsense_is_named() {
 }
 
 #[tokio::test]
-async fn vectors_of_another_length_than_declared_are_refused() {
+async fn vectors_of_another_length_than_declared_are_rejected() {
     let expected = "the embeddings endpoint URL returned vectors with 64 dimensions, expected 16";
     check(FINE, "dimensions = 16", expected).await;
 }
 
 #[tokio::test]
-async fn vectors_of_another_length_than_the_index_has_are_refused_after_a_restart_too() {
+async fn vectors_of_another_length_than_the_index_has_are_rejected_after_a_restart_too() {
     let service = Embeddings::start(FINE).await;
     let listed = shop(&service, "").await;
     let built = listed.home.kitbag(&["index", "build"]).await;
@@ -181,7 +181,7 @@ async fn a_build_that_cannot_finish_fails_and_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_not_there_is_named_before_anything_starts() {
+async fn a_missing_key_is_named_before_anything_starts() {
     let service = Embeddings::start(FINE).await;
     let listed = Listed::with(&tools(), &service.table("")).await;
     for verb in [&["search", "mail"][..], &["index", "build"], &["serve"]] {
@@ -223,7 +223,7 @@ async fn a_model_directory_gives_the_vectors() {
 }
 
 #[tokio::test]
-async fn a_directory_without_a_model_is_refused_before_anything_starts() {
+async fn a_directory_without_a_model_is_rejected_before_anything_starts() {
     let listed = Listed::with(&tools(), "[index]\nembedder = { directory = \"model\" }\n").await;
     for verb in [&["search", "mail"][..], &["index", "build"], &["serve"]] {
         let output = listed.home.kitbag(verb).await;

@@ -64,7 +64,7 @@ async fn declared_costs_and_latencies_filter_on_the_command_line() {
 }
 
 #[tokio::test]
-async fn declared_values_filter_over_http_and_stand_in_the_metadata() {
+async fn declared_values_filter_over_http_and_are_in_the_metadata() {
     let listed = shop(DECLARED).await;
     let gateway = listed.home.serve().await;
     wait_until_embedded(&gateway, 3).await;
@@ -234,7 +234,7 @@ fn call_of(server: &str, tool: &str) -> Observation {
 }
 
 #[tokio::test]
-async fn old_priors_are_reported_and_a_missed_run_is_made_up_at_the_start() {
+async fn old_priors_are_reported_and_a_missed_run_is_done_at_the_start() {
     let home = Home::new(&Testbed::new("bed").table());
     let store = Store::open(home.store_address()).await.unwrap();
     let namespace = "capability_index";
@@ -269,7 +269,7 @@ async fn old_priors_are_reported_and_a_missed_run_is_made_up_at_the_start() {
 }
 
 #[tokio::test]
-async fn what_happened_longer_ago_than_is_kept_is_removed() {
+async fn rows_older_than_keep_days_are_removed() {
     let home = Home::new("[audit]\nkeep_days = 2\n");
     let store = Store::open(home.store_address()).await.unwrap();
     let seen = |at: i64| Observation {

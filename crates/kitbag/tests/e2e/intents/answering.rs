@@ -45,7 +45,7 @@ async fn a_template_answers_with_its_parameters_and_the_same_request_is_answered
 }
 
 #[tokio::test]
-async fn a_kept_result_answers_its_tenant_alone_however_the_request_of_another_is_spelt() {
+async fn a_cached_result_answers_only_its_tenant_however_the_request_of_another_is_spelt() {
     let templates = [(
         "status.toml",
         &*template("order_status", "status of order {order}", STATUS),
@@ -53,8 +53,8 @@ async fn a_kept_result_answers_its_tenant_alone_however_the_request_of_another_i
     let shop = Shop::open("[tenants.acme]\n[tenants.globex]\n", &templates).await;
     let [acme, globex] = ["acme", "globex"].map(|tenant| async {
         let key = shop.home().key(tenant).await;
-        let visitor = shop.gateway.visitor("/mcp/code", Era::Modern);
-        visitor.key(&key).connect().await
+        let builder = shop.gateway.client_at("/mcp/code", Era::Modern);
+        builder.key(&key).connect().await
     });
     let (acme, globex) = (acme.await, globex.await);
     let words = "status of order 4711";
@@ -137,7 +137,7 @@ async fn an_argument_is_read_from_the_words_and_a_failed_call_is_followed_by_the
 }
 
 #[tokio::test]
-async fn a_custom_query_looks_for_a_tool_and_passes_by_templates() {
+async fn a_custom_query_searches_for_a_tool_and_skips_templates() {
     let templates = [(
         "status.toml",
         &*template("order_status", "status of order {order}", STATUS),
@@ -250,7 +250,7 @@ async fn a_request_that_nothing_answers_leads_to_typed_tools() {
 }
 
 #[tokio::test]
-async fn a_template_that_is_wrong_is_refused_with_its_line_and_the_others_work() {
+async fn an_invalid_template_is_rejected_with_its_line_and_the_others_work() {
     let bad = "name = \"broken\"\nintents = 7\n";
     let wrong = template(
         "unwritten",

@@ -57,8 +57,8 @@ impl Shop {
     }
 
     async fn client(&self) -> Client {
-        let visitor = self.gateway.visitor("/mcp/code", Era::Modern);
-        visitor.connect().await
+        let builder = self.gateway.client_at("/mcp/code", Era::Modern);
+        builder.connect().await
     }
 
     /// The count of an event.

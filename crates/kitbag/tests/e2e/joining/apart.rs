@@ -12,8 +12,7 @@ use super::SharedHome;
 use crate::harness::{Client, Era, until};
 
 #[tokio::test]
-async fn a_program_that_wants_to_keep_apart_or_has_another_configuration_starts_servers_of_its_own()
-{
+async fn a_program_with_own_or_with_another_configuration_starts_its_own_servers() {
     let setup = SharedHome::new();
     let _gateway = setup.home.serve().await;
     setup.ok(&["call", "shared__echo"]).await;
@@ -52,8 +51,7 @@ async fn a_program_that_wants_to_keep_apart_or_has_another_configuration_starts_
 }
 
 #[tokio::test]
-async fn a_program_that_has_other_values_for_the_variables_of_the_configuration_starts_servers_of_its_own()
- {
+async fn a_program_with_other_values_of_the_configurations_variables_starts_its_own_servers() {
     let setup = SharedHome::new();
     let token = "\nenv = { TOKEN = \"${TOKEN:-none}\" }\n";
     setup
@@ -112,7 +110,7 @@ async fn the_servers_of_a_trusted_project_are_not_shared_outside_of_it() {
 }
 
 #[tokio::test]
-async fn the_socket_is_for_its_user_alone() {
+async fn the_socket_is_only_for_its_user() {
     let setup = SharedHome::new();
     let _gateway = setup.home.serve().await;
     let socket = setup.socket().unwrap();
@@ -124,7 +122,7 @@ async fn the_socket_is_for_its_user_alone() {
 }
 
 #[tokio::test]
-async fn no_program_joins_or_serves_through_a_folder_that_others_can_reach() {
+async fn no_program_joins_or_serves_through_a_folder_that_others_can_access() {
     let setup = SharedHome::new();
     let gateway = setup.home.serve().await;
     setup.ok(&["call", "shared__echo"]).await;
@@ -226,7 +224,7 @@ async fn another_user_is_rejected_even_on_a_socket_open_to_all() {
 }
 
 #[tokio::test]
-async fn a_hello_that_does_not_fit_is_refused_and_troubles_no_other() {
+async fn an_invalid_hello_is_rejected_and_affects_no_other_program() {
     let setup = SharedHome::new();
     let _gateway = setup.home.serve().await;
     let socket = setup.socket().unwrap();

@@ -46,13 +46,13 @@ async fn clients_are_notified_when_the_gateway_ends_and_join_the_next() {
 }
 
 #[tokio::test]
-async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
+async fn a_client_that_has_sent_nothing_yet_continues_without_the_gateway() {
     let setup = SharedHome::new();
     setup.home.export("KITBAG_LOG", "kitbag=debug");
     let gateway = setup.home.serve().await;
-    let visitor = Client::stdio(&setup.home, Era::Legacy).without_handshake();
+    let client = Client::stdio(&setup.home, Era::Legacy).without_handshake();
     let joined = async || {
-        visitor
+        client
             .pipe()
             .log()
             .contains("joined the running gateway")
@@ -61,24 +61,24 @@ async fn a_client_that_had_said_nothing_yet_goes_on_without_the_gateway() {
     until("the client has joined", joined).await;
     assert!(gateway.stop().await.success());
     let alone = async || {
-        visitor
+        client
             .pipe()
             .log()
             .contains("continuing without it")
             .then_some(())
     };
     until("it is on its own", alone).await;
-    let greeted = visitor.request("server/discover", &json!({})).await;
+    let greeted = client.request("server/discover", &json!({})).await;
     assert!(
         greeted.raw().contains("\"serverInfo\"") || greeted.raw().contains("\"error\""),
         "{}",
         greeted.raw()
     );
-    assert!(visitor.pipe().close().unwrap().success());
+    assert!(client.pipe().close().unwrap().success());
 }
 
 #[tokio::test]
-async fn a_call_under_way_is_finished_before_the_gateway_leaves() {
+async fn a_running_call_finishes_before_the_gateway_ends() {
     let setup = SharedHome::new();
     let gateway = setup.home.serve().await;
     let client = Client::stdio(&setup.home, Era::Legacy).connect().await;
@@ -126,7 +126,7 @@ async fn a_client_that_closes_its_side_ends_its_calls_and_leaves_the_gateway_alo
 }
 
 #[tokio::test]
-async fn of_two_gateways_the_first_is_joined_and_the_second_takes_its_place() {
+async fn of_two_gateways_the_first_is_joined_and_the_second_takes_over() {
     let setup = SharedHome::new();
     let first = setup.home.serve().await;
     setup.ok(&["call", "shared__echo"]).await;

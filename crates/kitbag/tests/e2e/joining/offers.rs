@@ -8,7 +8,7 @@ use super::SharedHome;
 use crate::harness::until;
 
 #[tokio::test]
-async fn resources_and_prompts_are_had_from_the_servers_of_the_gateway_that_runs() {
+async fn resources_and_prompts_come_from_the_servers_of_the_running_gateway() {
     let setup = SharedHome::new();
     let gateway = setup.home.serve().await;
     let rows: Vec<Value> = setup.json(&["resources", "--server", "shared"]).await;

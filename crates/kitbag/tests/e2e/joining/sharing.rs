@@ -55,7 +55,7 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
 }
 
 #[tokio::test]
-async fn joined_or_alone_a_command_answers_the_same() {
+async fn joined_or_not_a_command_answers_the_same() {
     let setup = SharedHome::new();
     // In the store from here on, so that both know it.
     setup.ok(&["tools"]).await;
@@ -94,7 +94,7 @@ async fn joined_or_alone_a_command_answers_the_same() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_ended_takes_its_call_along() {
+async fn an_interrupted_command_cancels_its_call() {
     let setup = SharedHome::new();
     let _gateway = setup.home.serve().await;
     let mut calling = setup.home.command(&["call", "shared__slow", "ms=600000"]);
@@ -116,7 +116,7 @@ async fn a_command_that_is_ended_takes_its_call_along() {
 }
 
 #[tokio::test]
-async fn what_was_edited_just_before_holds_for_the_command_that_follows() {
+async fn an_edit_applies_to_the_command_that_follows() {
     let setup = SharedHome::new();
     let gateway = setup.home.serve().await;
     setup.ok(&["call", "shared__echo"]).await;
@@ -141,7 +141,7 @@ async fn what_was_edited_just_before_holds_for_the_command_that_follows() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes_it_down() {
+async fn a_gateway_that_requires_keys_lets_its_own_user_join_and_audits_it() {
     let setup = SharedHome::with(
         "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true\n[policy]\ndeny_tools = [\"shared/big\"]\n",
     );
@@ -181,7 +181,7 @@ async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes
 }
 
 #[tokio::test]
-async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
+async fn a_server_of_the_running_gateway_is_restarted_by_its_name() {
     let setup = SharedHome::new();
     let without = setup.home.kitbag(&["servers", "restart", "shared"]).await;
     assert!(
@@ -213,7 +213,7 @@ async fn a_server_of_the_gateway_that_runs_is_restarted_by_its_name() {
 }
 
 #[tokio::test]
-async fn the_doctor_says_whether_a_gateway_is_joined() {
+async fn the_doctor_reports_whether_a_gateway_is_joined() {
     let setup = SharedHome::new();
     let told = async || {
         let told = setup.home.kitbag(&["doctor", "--offline", "--json"]).await;

@@ -57,7 +57,7 @@ async fn a_prompt_gets_its_tools_and_is_never_delayed() {
         first,
         "- shop__archive_photo(note?: string) · Archives an old photo"
     );
-    let worker = setup.gateway.visitor("/mcp/adaptive", Era::Legacy);
+    let worker = setup.gateway.client_at("/mcp/adaptive", Era::Legacy);
     let listed = worker.connect().await.tool_names().await;
     let listed = listed.iter().find(|name| name.starts_with("shop__"));
     assert_eq!(listed.unwrap(), "shop__archive_photo");

@@ -12,8 +12,8 @@ async fn listed_tools(client: &Client) -> Vec<String> {
 }
 
 async fn client(setup: &LearningGateway, era: Era, name: &str) -> Client {
-    let visitor = setup.gateway.visitor("/mcp/adaptive", era);
-    visitor.named(name).connect().await
+    let builder = setup.gateway.client_at("/mcp/adaptive", era);
+    builder.named(name).connect().await
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
 async fn a_new_key_of_a_tenant_that_has_worked_for_long_is_listed_what_a_new_client_is() {
     let setup = LearningGateway::open("[tenants.acme]\n[surfaces]\ncold_start = 'all'\n").await;
     let home = setup.home().clone();
-    let worker = setup.gateway.visitor("/mcp/adaptive", Era::Legacy);
+    let worker = setup.gateway.client_at("/mcp/adaptive", Era::Legacy);
     let worker = worker.key(&home.key("acme").await).connect().await;
     let call = json!({ "tool": "shop__list_ticket", "arguments": { "note": "ticket 7" } });
     worker.call("call_api", &call).await.tool_text();
@@ -50,13 +50,13 @@ async fn a_new_key_of_a_tenant_that_has_worked_for_long_is_listed_what_a_new_cli
         (!setup.lessons("shop__list_ticket").await.is_empty()).then_some(())
     })
     .await;
-    let newcomer = setup.gateway.visitor("/mcp/adaptive", Era::Legacy);
+    let newcomer = setup.gateway.client_at("/mcp/adaptive", Era::Legacy);
     let newcomer = newcomer.key(&home.key("acme").await).connect().await;
     assert_eq!(listed_tools(&newcomer).await.len(), 30);
 }
 
 #[tokio::test]
-async fn the_list_follows_the_words_of_the_person_and_shrinks_to_what_is_used() {
+async fn the_list_follows_the_users_prompts_and_shrinks_to_the_used_tools() {
     let setup = LearningGateway::open("").await;
     let home = setup.home().clone();
     let said = json!({ "text": "archive the photos of the last year" }).to_string();

@@ -11,10 +11,10 @@ const UNRELATED: &str = "make a new invoice for the customer";
 const TOOL: &str = "shop__archive_photo";
 
 async fn client(setup: &LearningGateway, key: Option<&str>) -> Client {
-    let visitor = setup.gateway.visitor("/mcp/search", Era::Legacy);
+    let builder = setup.gateway.client_at("/mcp/search", Era::Legacy);
     match key {
-        Some(key) => visitor.key(key).connect().await,
-        None => visitor.connect().await,
+        Some(key) => builder.key(key).connect().await,
+        None => builder.connect().await,
     }
 }
 
@@ -121,7 +121,7 @@ async fn the_lessons_behind_a_rank_are_named_and_can_be_given_to_another_tenant(
 }
 
 #[tokio::test]
-async fn nothing_is_learned_where_the_operator_does_not_want_it_and_words_are_not_kept_unasked() {
+async fn nothing_is_learned_if_disabled_and_words_are_stored_only_if_enabled() {
     let setup = LearningGateway::open("").await;
     let pupil = client(&setup, None).await;
     let secret = json!({ "tool": TOOL, "arguments": { "note": "hungry penguin, zebra" } });

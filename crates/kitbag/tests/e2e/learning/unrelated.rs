@@ -215,7 +215,7 @@ async fn call(client: &Client, tool: &str, arguments: Value) {
 async fn unrelated_calls_after_a_search_leave_its_tools_where_they_were() {
     let setup = DeveloperGateway::open().await;
     for era in Era::each() {
-        let client = setup.gateway.visitor("/mcp/search", era).connect().await;
+        let client = setup.gateway.client_at("/mcp/search", era).connect().await;
         let before = [
             search_tools(&client, READ).await,
             search_tools(&client, READ_AND_COMMIT).await,
@@ -289,7 +289,7 @@ fn last_tool(era: Era) -> &'static str {
 }
 
 #[tokio::test]
-async fn words_of_the_person_belong_to_the_calls_that_their_answer_or_arguments_show() {
+async fn a_users_prompt_is_linked_to_the_calls_that_its_answer_or_their_arguments_show() {
     let setup = DeveloperGateway::open().await;
     let said = json!({ "text": "move or rename the harvest report file" }).to_string();
     let url = format!("{}/v1/context", setup.gateway.base);
@@ -301,7 +301,7 @@ async fn words_of_the_person_belong_to_the_calls_that_their_answer_or_arguments_
     );
     let client = setup
         .gateway
-        .visitor("/mcp/search", Era::Modern)
+        .client_at("/mcp/search", Era::Modern)
         .connect()
         .await;
     call(

@@ -304,10 +304,10 @@ async fn a_changed_definition_is_withheld_on_every_path_until_approved() {
     let alone = client(&setup.gateway, "/servers/good/mcp").await;
     let output = alone.call("backdoor", &json!({})).await.tool_error();
     assert!(output.contains("its server does not list it"), "{output}");
-    let visitor = setup
+    let builder = setup
         .gateway
-        .visitor("/mcp/all", crate::harness::Era::Modern);
-    let stranger = visitor.key(&key).connect().await;
+        .client_at("/mcp/all", crate::harness::Era::Modern);
+    let stranger = builder.key(&key).connect().await;
     let output = stranger.call("good__note_read", &note()).await.error();
     assert_eq!(
         output["message"],

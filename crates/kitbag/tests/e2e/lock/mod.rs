@@ -59,5 +59,5 @@ async fn lacks(client: &Client, tool: &str) {
 }
 
 async fn client(gateway: &Gateway, path: &str) -> Client {
-    gateway.visitor(path, Era::Modern).connect().await
+    gateway.client_at(path, Era::Modern).connect().await
 }

@@ -173,7 +173,7 @@ async fn the_call_right_behind_an_announcement_waits_for_the_new_list() {
 }
 
 #[tokio::test]
-async fn a_server_that_announces_and_then_says_nothing_is_not_called() {
+async fn a_server_that_announces_and_then_stops_responding_is_not_called() {
     for spoken in [Spoken::Stdio("legacy"), Spoken::Http("modern")] {
         let server = LockedServer::start(spoken, "call_timeout = '2s'", "").await;
         let caller = server.client().await;
@@ -196,7 +196,7 @@ async fn a_server_that_announces_and_then_says_nothing_is_not_called() {
 }
 
 #[tokio::test]
-async fn a_change_that_nothing_announces_is_found_when_the_lists_are_old() {
+async fn an_unannounced_change_is_found_when_the_lists_are_old() {
     for spoken in [Spoken::Stdio("legacy"), Spoken::Http("modern")] {
         let server = LockedServer::start(spoken, "", "[lock]\nrecheck_after = '1ms'\n").await;
         let caller = server.client().await;

@@ -11,7 +11,7 @@ const FIRST: &str = "first-s3cret-token";
 const SECOND: &str = "second-s3cret-tok";
 
 #[tokio::test]
-async fn a_changed_secret_is_no_drift() {
+async fn a_changed_secret_is_not_drift() {
     let home = Home::new("");
     let folder = home.path("good");
     fs::create_dir_all(&folder).unwrap();

@@ -32,7 +32,7 @@ examples = ['{ "words": "printer" }']
 "#;
 
 #[tokio::test]
-async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_is_shown() {
+async fn a_user_logs_in_for_a_credential_and_tests_it_and_no_value_is_shown() {
     let (guarded, api) = (
         Guarded::start(Deviations::default()).await,
         Api::start().await,

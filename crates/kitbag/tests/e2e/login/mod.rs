@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - [`people`]: commands, and where the browser ends up
-//! - [`tokens`]: tokens after the login: renewed, revoked, insufficient
+//! - [`tokens`]: tokens after the login: refreshed, revoked, insufficient
 //! - [`strangers`]: servers that would mislead the user
 //! - [`credentials`]: a login for the credential of a tool file
 

@@ -63,7 +63,7 @@ fn nothing_is_readable(home: &Home, guarded: &Guarded) {
 }
 
 #[tokio::test]
-async fn the_list_of_servers_says_where_the_person_is_logged_in() {
+async fn the_list_of_servers_shows_where_the_user_is_logged_in() {
     let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", "oauth = { scopes = ['read'] }"));
     let check = async |login: &str, output: &str| {
@@ -182,7 +182,7 @@ async fn a_client_of_the_configuration_comes_first_then_a_document_then_registra
 }
 
 #[tokio::test]
-async fn where_no_person_sits_the_gateway_logs_in_by_itself() {
+async fn without_a_user_the_gateway_logs_in_by_itself() {
     let knows = Some(("robot", "s3cret"));
     let guarded = Guarded::start(Deviations {
         knows,

@@ -73,7 +73,7 @@ async fn an_answer_from_another_issuer_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_visitor_of_the_callback_without_the_state_of_the_login_neither_ends_nor_changes_it() {
+async fn a_callback_without_the_state_of_the_login_neither_ends_nor_changes_it() {
     let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table("docs", ""));
     let running = Running::start(&home, &["servers", "login", "docs"]);
@@ -120,7 +120,7 @@ async fn a_token_for_another_server_is_found_out_at_the_login() {
 }
 
 #[tokio::test]
-async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_refused() {
+async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_rejected() {
     let expected = "the authorization server `BASE` does not support PKCE (S256)";
     check(
         Deviations {
@@ -142,7 +142,7 @@ async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_refus
 }
 
 #[tokio::test]
-async fn an_authority_that_a_person_insists_on_is_not_exchanged_for_another() {
+async fn a_configured_authority_is_not_replaced_by_another() {
     let guarded = Guarded::start(Deviations::default()).await;
     let home = home(&guarded.table(
         "docs",

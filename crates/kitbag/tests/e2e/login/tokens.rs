@@ -1,4 +1,4 @@
-//! Tokens after the login: renewed, revoked, insufficient, for another server.
+//! Tokens after the login: refreshed, revoked, insufficient, for another server.
 
 use futures::future::join_all;
 use serde_json::json;
@@ -40,7 +40,7 @@ async fn a_running_gateway_uses_a_new_login_at_once() {
 }
 
 #[tokio::test]
-async fn a_token_that_has_ended_is_renewed_once_however_many_calls_find_out() {
+async fn an_expired_token_is_refreshed_once_however_many_calls_need_it() {
     let guarded = Guarded::start(Deviations::default()).await;
     let (_gateway, client) = gateway(&guarded).await;
     for round in 1..=2 {
@@ -56,7 +56,7 @@ async fn a_token_that_has_ended_is_renewed_once_however_many_calls_find_out() {
 }
 
 #[tokio::test]
-async fn a_token_about_to_end_is_renewed_before_the_server_minds() {
+async fn a_token_about_to_expire_is_refreshed_in_time() {
     let guarded = Guarded::start(Deviations {
         lifetime: 0,
         ..Deviations::default()
@@ -74,7 +74,7 @@ async fn a_token_about_to_end_is_renewed_before_the_server_minds() {
 }
 
 #[tokio::test]
-async fn two_processes_renew_one_login_without_ending_it() {
+async fn two_processes_refresh_one_login_without_ending_it() {
     let guarded = Guarded::start(Deviations::default()).await;
     let (gateway, client) = gateway(&guarded).await;
     for _ in 0..3 {
@@ -120,7 +120,7 @@ async fn a_revoked_login_is_reported_to_the_model_with_a_remedy() {
 }
 
 #[tokio::test]
-async fn what_a_call_needs_beyond_the_login_is_asked_for_by_the_next_login() {
+async fn scopes_that_a_call_lacks_are_requested_by_the_next_login() {
     let guarded = Guarded::start(Deviations::default()).await;
     let (gateway, client) = gateway(&guarded).await;
     works(&client).await;

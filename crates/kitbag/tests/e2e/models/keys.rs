@@ -15,7 +15,7 @@ fn error_of(reply: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_key_goes_to_the_one_it_belongs_to() {
+async fn each_key_goes_only_where_it_belongs() {
     let home = Home::new(&format!("[serve]\n{KEYED}"));
     let key = home.key("acme").await;
     let proxied = Proxied::start(home, None, &format!("[serve]\n{KEYED}")).await;
@@ -59,7 +59,7 @@ async fn each_key_goes_to_the_one_it_belongs_to() {
 }
 
 #[tokio::test]
-async fn nothing_passes_unless_the_operator_said_so_and_never_from_a_web_page() {
+async fn nothing_passes_unless_the_operator_enables_it_and_never_from_a_web_page() {
     let off = Gateway::with("").await;
     let refused = off.post("/anthropic/v1/messages", &[], BODY).await;
     assert_eq!(refused.status, 404);

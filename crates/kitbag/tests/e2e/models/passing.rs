@@ -130,7 +130,7 @@ async fn paths_bodies_headers_and_errors_pass_as_they_are() {
 }
 
 #[tokio::test]
-async fn large_bodies_pass_and_too_large_ones_are_refused_in_the_words_of_the_vendor() {
+async fn large_bodies_pass_and_too_large_ones_are_rejected_in_the_vendors_format() {
     let client = plain_client();
     let proxied = Proxied::with("").await;
     let large = |bytes: usize| {

@@ -164,7 +164,7 @@ async fn a_request_keeps_the_tools_that_its_conversation_needs() {
 }
 
 #[tokio::test]
-async fn first_words_that_ask_for_nothing_keep_no_tool_for_themselves() {
+async fn a_first_message_that_asks_for_nothing_keeps_no_tool() {
     let proxied = Proxied::with_shop(PINNED).await;
     let conversation = Conversation::begin(&proxied, "yes, go on").await;
     let kept = conversation.names(json!({})).await;
@@ -177,7 +177,7 @@ async fn first_words_that_ask_for_nothing_keep_no_tool_for_themselves() {
 }
 
 #[tokio::test]
-async fn both_apis_of_openai_are_trimmed_and_figures_tell_of_it() {
+async fn both_apis_of_openai_are_trimmed_and_counted() {
     let proxied = Proxied::with_shop(PINNED).await;
     // Sends the same message once before, so that it is embedded in time.
     Conversation::begin(&proxied, MAIL).await;
@@ -221,7 +221,7 @@ async fn both_apis_of_openai_are_trimmed_and_figures_tell_of_it() {
 }
 
 #[tokio::test]
-async fn tools_of_others_are_trimmed_only_where_the_operator_says_so() {
+async fn foreign_tools_are_trimmed_only_if_the_operator_says_so() {
     let others = GOODS.map(|(name, description)| {
         json!({ "name": format!("mcp__other__{name}"), "description": description, "input_schema": {} })
     });

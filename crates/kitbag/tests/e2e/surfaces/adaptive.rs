@@ -35,7 +35,7 @@ async fn enable(client: &Client, group: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_pinned_is_always_listed_and_comes_first() {
+async fn pinned_tools_are_always_listed_and_come_first() {
     let setup =
         SurfaceGateway::with("[surfaces]\npinned = [\"shop/find_*\", \"good/echo\"]\n").await;
     for client in setup.clients("adaptive").await {
@@ -55,7 +55,7 @@ async fn up_to_twenty_tools_are_all_listed() {
     home.configure(&shop_table(&remote));
     let gateway = home.serve().await;
     for era in Era::each() {
-        let client = gateway.visitor("/mcp/adaptive", era).connect().await;
+        let client = gateway.client_at("/mcp/adaptive", era).connect().await;
         client.knows("shop__refund").await;
         assert_eq!(shown_tools(&client).await.len(), goods().len());
     }
@@ -112,7 +112,7 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
     let visit = |token: &str| {
         setup
             .gateway
-            .visitor("/mcp/adaptive", Era::Modern)
+            .client_at("/mcp/adaptive", Era::Modern)
             .key(token)
             .connect()
     };
@@ -134,7 +134,7 @@ async fn modern_clients_of_one_credential_share_a_list_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
+async fn tools_that_a_legacy_session_finds_and_calls_join_its_list() {
     let setup = SurfaceGateway::new().await;
     // While tools are found by words only, other tools fill the list.
     wait_until_embedded(&setup.gateway).await;
@@ -173,7 +173,7 @@ async fn what_a_legacy_session_finds_and_calls_comes_into_its_list() {
 }
 
 #[tokio::test]
-async fn what_a_modern_client_finds_does_not_move_its_list() {
+async fn tools_that_a_modern_client_finds_do_not_change_its_list() {
     let setup = SurfaceGateway::with("[surfaces]\npinned = [\"good/echo\"]\n").await;
     let client = setup.client("/mcp/adaptive", Era::Modern).await;
     let mut stream = client.listen().await;
@@ -192,7 +192,7 @@ async fn what_a_modern_client_finds_does_not_move_its_list() {
 }
 
 #[tokio::test]
-async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_tenants() {
+async fn a_credentials_most_used_tools_are_listed_first_for_it_and_not_for_other_tenants() {
     let (mut one, mut two) = (String::new(), String::new());
     let setup = SurfaceGateway::with_home("", async |home| {
         (one, two) = (key(home, "acme").await.1, key(home, "globex").await.1);
@@ -202,7 +202,7 @@ async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_te
     let visit = |path: &str, token: &str| {
         setup
             .gateway
-            .visitor(path, Era::Modern)
+            .client_at(path, Era::Modern)
             .key(token)
             .connect()
     };
@@ -223,7 +223,7 @@ async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_te
     for era in Era::each() {
         let client = setup
             .gateway
-            .visitor("/mcp/adaptive", era)
+            .client_at("/mcp/adaptive", era)
             .key(&one)
             .connect()
             .await;
@@ -256,7 +256,7 @@ async fn a_listed_tool_is_called_by_name_and_promises_only_what_a_truncated_resu
 }
 
 #[tokio::test]
-async fn an_unknown_group_is_answered_with_those_like_it() {
+async fn an_unknown_group_gets_similar_names() {
     let setup = SurfaceGateway::with("[groups]\norders = [\"shop/*_order\"]\n").await;
     for era in Era::each() {
         let client = setup.client("/mcp/adaptive", era).await;

@@ -69,7 +69,7 @@ async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that
     for era in Era::each() {
         let denied = setup
             .gateway
-            .visitor("/mcp", era)
+            .client_at("/mcp", era)
             .key(&token)
             .connect()
             .await;
@@ -79,7 +79,7 @@ async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that
         assert!(!search(&denied, query).await.contains("weather"));
         let partial = setup
             .gateway
-            .visitor("/mcp", era)
+            .client_at("/mcp", era)
             .key(&partial_token)
             .connect()
             .await;
@@ -96,7 +96,7 @@ async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that
 async fn an_api_that_comes_and_goes_with_the_configuration_is_found_as_it_is_now() {
     let home = Home::new(&Testbed::new("good").table());
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
+    let client = gateway.client_at("/mcp", Era::Modern).connect().await;
     let finds = async |wanted: bool| {
         let text = search(&client, "will it rain in the town tomorrow").await;
         (text.contains("provider: \"weather\"") == wanted).then_some(())
@@ -115,7 +115,7 @@ async fn copies_of_one_tool_share_a_line() {
     let again = shop_table(&remote).replace("[servers.shop]", "[servers.mall]");
     home.configure(&format!("{}{again}", shop_table(&remote)));
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
+    let client = gateway.client_at("/mcp", Era::Modern).connect().await;
     let text = until("both are listed and can be compared", async || {
         let answer = retrieve_answer(&gateway, "anything").await;
         let text = search(&client, "place an order for a customer").await;
@@ -140,11 +140,11 @@ async fn copies_of_one_tool_share_a_line() {
 }
 
 #[tokio::test]
-async fn while_a_server_is_still_being_asked_a_doubtful_search_says_so() {
+async fn while_a_server_is_still_being_listed_a_doubtful_search_says_so() {
     let mute = "[servers.mute]\ncommand = \"sleep\"\nargs = [\"600\"]\n";
     let home = Home::new(&format!("{}{mute}", Testbed::new("good").table()));
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
+    let client = gateway.client_at("/mcp", Era::Modern).connect().await;
     let asked = "1 server is still being listed: mute. Search again in a moment.";
     until(
         "the good server is found and the other is waited for",
@@ -177,7 +177,7 @@ async fn a_misspelt_request_is_corrected_and_the_answer_says_so() {
 }
 
 #[tokio::test]
-async fn where_nothing_fits_a_search_says_so() {
+async fn a_search_without_a_match_says_so() {
     let setup = SurfaceGateway::new().await;
     let client = setup.client("/mcp", Era::Modern).await;
     wait_until_embedded(&setup.gateway).await;
@@ -190,7 +190,7 @@ async fn where_nothing_fits_a_search_says_so() {
         let text = search(&client, query).await;
         assert!(
             text.starts_with("No close match; the nearest are below. Reword, or do it in steps")
-                || text.starts_with("Nothing here seems to do this; it may take another server ("),
+                || text.starts_with("Nothing here seems to do this; it may need another server ("),
             "{query}: {text}"
         );
         let answer = retrieve_answer(&setup.gateway, query).await;
@@ -228,7 +228,7 @@ async fn where_nothing_fits_a_search_says_so() {
 }
 
 #[tokio::test]
-async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agents() {
+async fn built_in_tools_are_found_and_listed_for_queries_about_coding_agents() {
     let home = Home::new("");
     let remote = shop(&home, &goods()).await;
     home.configure(&format!(
@@ -238,7 +238,7 @@ async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agen
     let gateway = home.serve().await;
     wait_until_indexed(&gateway).await;
     let client = gateway
-        .visitor("/mcp/adaptive", Era::Legacy)
+        .client_at("/mcp/adaptive", Era::Legacy)
         .connect()
         .await;
     until("the built-in tools are known", async || {
@@ -249,7 +249,7 @@ async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agen
     })
     .await;
     let other = gateway
-        .visitor("/mcp/adaptive", Era::Legacy)
+        .client_at("/mcp/adaptive", Era::Legacy)
         .connect()
         .await;
     for query in [
@@ -293,7 +293,7 @@ async fn what_is_built_in_is_found_and_listed_by_those_who_ask_about_coding_agen
 }
 
 #[tokio::test]
-async fn what_a_server_says_about_itself_is_shown_as_the_words_of_its_author() {
+async fn a_servers_own_description_is_attributed_to_its_author() {
     let setup = SurfaceGateway::new().await;
     let alone = setup.client("/servers/good/mcp", Era::Legacy).await;
     let said = alone.greeting["instructions"].as_str().unwrap().to_owned();

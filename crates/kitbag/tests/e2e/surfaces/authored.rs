@@ -1,5 +1,5 @@
-//! Text of tool authors is data: on the frugal surfaces a model reads nothing that a user would not see,
-//! and sees whose text it is.
+//! Text of tool authors is data: on the small surfaces a model reads nothing that a user would not
+//! see, and sees whose text it is.
 
 use serde_json::{Value, json};
 
@@ -42,17 +42,20 @@ async fn hostile_shop() -> (Gateway, Remote) {
         shop_table(&shop)
     ));
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
+    let client = gateway
+        .client_at("/mcp/search", Era::Modern)
+        .connect()
+        .await;
     find_line(&client, "send a letter", "shop__send_letter").await;
     (gateway, shop)
 }
 
 #[tokio::test]
-async fn what_no_person_sees_reaches_no_model_on_the_frugal_surfaces_and_is_untouched_elsewhere() {
+async fn invisible_text_reaches_no_model_on_the_small_surfaces_and_is_unchanged_elsewhere() {
     let (gateway, _shop) = hostile_shop().await;
     for era in Era::each() {
         for path in ["/mcp", "/mcp/search", "/mcp/adaptive", "/mcp/code"] {
-            let client = gateway.visitor(path, era).connect().await;
+            let client = gateway.client_at(path, era).connect().await;
             let lines = search(&client, "send a letter").await;
             assert!(is_clean(&lines), "{path}: {lines}");
             assert_eq!(
@@ -100,7 +103,7 @@ async fn what_no_person_sees_reaches_no_model_on_the_frugal_surfaces_and_is_unto
             ("/mcp/all", "shop__send_letter"),
             ("/servers/shop/mcp", "send_letter"),
         ] {
-            let client = gateway.visitor(path, era).connect().await;
+            let client = gateway.client_at(path, era).connect().await;
             let tools = client.list("tools/list", "tools").await;
             assert_eq!(tools[0]["description"], hostile(), "{path}");
             let answer = client
@@ -113,7 +116,7 @@ async fn what_no_person_sees_reaches_no_model_on_the_frugal_surfaces_and_is_unto
 }
 
 #[tokio::test]
-async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
+async fn a_secret_in_a_servers_answer_reaches_no_model_on_the_small_surfaces() {
     let secret = "tok-7f3a9c21d4";
     let good = Testbed::new("good").with(&format!(
         "env = {{ API_TOKEN = \"{secret}\", MODE = \"production\" }}"
@@ -122,7 +125,7 @@ async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
     gateway.client(Era::Modern).await.knows("good__echo").await;
     for era in Era::each() {
         let said = json!({ "login": format!("Bearer {secret}"), "mode": "production" });
-        let client = gateway.visitor("/mcp", era).connect().await;
+        let client = gateway.client_at("/mcp", era).connect().await;
         let shown = call_api(&client, "good__echo", &said).await.result();
         assert_eq!(
             shown["structuredContent"],
@@ -130,7 +133,7 @@ async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
             "{shown}"
         );
         assert!(!shown.to_string().contains(secret), "{shown}");
-        let client = gateway.visitor("/mcp/all", era).connect().await;
+        let client = gateway.client_at("/mcp/all", era).connect().await;
         assert_eq!(
             client.call("good__echo", &said).await.result()["structuredContent"],
             said

@@ -103,7 +103,7 @@ async fn calls_of_a_batch_that_may_write_to_one_server_run_in_order() {
 }
 
 #[tokio::test]
-async fn more_than_ten_or_none_are_refused_and_nothing_is_run() {
+async fn more_than_ten_or_none_are_rejected_and_nothing_is_run() {
     let setup = SurfaceGateway::new().await;
     for client in setup.clients("search").await {
         for count in [0, 11, 200] {
@@ -159,7 +159,7 @@ async fn a_mistake_in_one_call_of_a_batch_affects_no_other() {
 }
 
 #[tokio::test]
-async fn each_answer_gets_its_share_of_the_room() {
+async fn each_answer_gets_its_share_of_the_budget() {
     let setup = SurfaceGateway::with("[surfaces]\nresult_tokens = 2000\n").await;
     for era in Era::each() {
         let client = setup.client("/mcp", era).await;
@@ -170,7 +170,7 @@ async fn each_answer_gets_its_share_of_the_room() {
         )
         .await
         .text();
-        assert_eq!(text.matches("[Cut: about ").count(), 2, "{text}");
+        assert_eq!(text.matches("[Truncated: about ").count(), 2, "{text}");
         // About four characters per token.
         assert!(text.len() < 2_000 * 6, "{} bytes", text.len());
     }

@@ -76,7 +76,7 @@ async fn every_form_of_no_arguments_is_understood() {
 }
 
 #[tokio::test]
-async fn a_tool_that_fails_says_so_in_its_own_words() {
+async fn a_failing_tool_is_reported_with_its_own_message() {
     let setup = SurfaceGateway::new().await;
     for client in setup.clients("search").await {
         let output = call_api(&client, "good__test_error_handling", &json!({}))
@@ -97,7 +97,7 @@ async fn a_tool_that_fails_says_so_in_its_own_words() {
 }
 
 #[tokio::test]
-async fn a_result_that_breaks_its_tools_promise_says_so() {
+async fn a_result_that_violates_its_output_schema_is_marked() {
     let setup = SurfaceGateway::new().await;
     for client in setup.clients("search").await {
         let kept = call_api(&client, "shop__stock_level", &json!({ "count": 3 })).await;

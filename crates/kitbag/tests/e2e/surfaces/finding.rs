@@ -41,7 +41,7 @@ async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_line_says_what_is_required_and_what_to_beware_of() {
+async fn a_line_shows_required_arguments_and_warnings() {
     let setup = SurfaceGateway::new().await;
     for client_era in Era::each() {
         let client = setup.client("/mcp", client_era).await;
@@ -84,11 +84,11 @@ async fn a_line_says_what_is_required_and_what_to_beware_of() {
 }
 
 #[tokio::test]
-async fn a_search_that_finds_nothing_says_what_else_to_try() {
+async fn an_empty_search_suggests_what_else_to_try() {
     let home = Home::new("");
     let gateway = home.serve().await;
     for client_era in Era::each() {
-        let client = gateway.visitor("/mcp", client_era).connect().await;
+        let client = gateway.client_at("/mcp", client_era).connect().await;
         let text = search(&client, "anything").await;
         assert!(
             text.contains("No tool fits") && text.contains("discover_apis"),
@@ -102,7 +102,7 @@ async fn a_search_that_finds_nothing_says_what_else_to_try() {
 }
 
 #[tokio::test]
-async fn looking_around_goes_from_providers_to_tools_to_one_tool_in_full() {
+async fn browsing_goes_from_providers_to_tools_to_one_tool_in_full() {
     let tables = "[groups]\norders = [\"shop/*_order\"]\n\
                   [tools.shop__refund]\ntags = [\"cash\"]\ngroup = \"back office\"\n\
                   [providers.weather]\nurl = \"https://weather.example/v1\"\nmethods = [\"GET\", \"POST\"]\n\
@@ -184,7 +184,7 @@ async fn looking_around_goes_from_providers_to_tools_to_one_tool_in_full() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_answered_with_what_is_like_it() {
+async fn an_unknown_name_gets_similar_names() {
     let setup = SurfaceGateway::with("[groups]\norders = [\"shop/*_order\"]\n").await;
     for client in setup.clients("search").await {
         for (asked, expected) in [
@@ -216,7 +216,7 @@ async fn what_is_not_there_is_answered_with_what_is_like_it() {
 }
 
 #[tokio::test]
-async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
+async fn a_broken_server_is_marked_and_has_a_remedy() {
     let broken = Testbed::new("broken")
         .era("legacy")
         .manner("crash-at-start")
@@ -238,7 +238,7 @@ async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
 }
 
 #[tokio::test]
-async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
+async fn a_tool_that_cannot_be_used_is_found_with_a_remedy() {
     let home = Home::new("");
     let remote = shop(&home, &goods()).await;
     let vault = Testbed::new("vault")
@@ -250,7 +250,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
 
     let gateway = home.serve().await;
     for client_era in Era::each() {
-        let client = gateway.visitor("/mcp", client_era).connect().await;
+        let client = gateway.client_at("/mcp", client_era).connect().await;
         let line = find_line(
             &client,
             "return everything that came with the call",
@@ -284,7 +284,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     gateway.stop().await;
     home.export("VAULT_TOKEN", "s3cret");
     let gateway = home.serve().await;
-    let client = gateway.visitor("/mcp", Era::Modern).connect().await;
+    let client = gateway.client_at("/mcp", Era::Modern).connect().await;
     let line = find_line(
         &client,
         "return everything that came with the call",
@@ -337,7 +337,7 @@ async fn find_describe_and_call_need_only_the_earlier_answers() {
     clients.push(
         setup
             .gateway
-            .visitor("/mcp", Era::Modern)
+            .client_at("/mcp", Era::Modern)
             .key(&token)
             .connect()
             .await,
@@ -364,12 +364,12 @@ async fn find_describe_and_call_need_only_the_earlier_answers() {
 }
 
 #[tokio::test]
-async fn a_search_in_the_first_moment_waits_for_what_is_known_and_names_whom_it_waits_for() {
+async fn an_early_search_waits_for_known_tools_and_names_the_pending_servers() {
     let hung = Testbed::new("hung").era("legacy").manner("hang").table();
     let home = Home::new(&hung);
     let gateway = home.serve().await;
     for client_era in Era::each() {
-        let client = gateway.visitor("/mcp", client_era).connect().await;
+        let client = gateway.client_at("/mcp", client_era).connect().await;
         let text = search(&client, "anything").await;
         assert!(text.contains("still being listed: hung"), "{text}");
     }

@@ -15,7 +15,7 @@ async fn description(client: &Client, tool: &str) -> String {
 }
 
 async fn read_description(gateway: &Gateway, path: &str, tool: &str) -> String {
-    let client = gateway.visitor(path, Era::Legacy).connect().await;
+    let client = gateway.client_at(path, Era::Legacy).connect().await;
     description(&client, tool).await
 }
 
@@ -42,7 +42,7 @@ async fn the_search_describes_its_servers_in_stable_bytes() {
         read_description(&gateway, "/mcp/adaptive", SEARCH).await,
         first
     );
-    let tenant = gateway.visitor("/mcp", Era::Modern).key(&narrow);
+    let tenant = gateway.client_at("/mcp", Era::Modern).key(&narrow);
     let narrowed = description(&tenant.connect().await, SEARCH).await;
     assert!(
         narrowed.contains("shop: ") && !narrowed.contains("good"),
@@ -61,7 +61,10 @@ async fn the_search_describes_its_servers_in_stable_bytes() {
         first
     );
 
-    let client = gateway.visitor("/mcp/search", Era::Legacy).connect().await;
+    let client = gateway
+        .client_at("/mcp/search", Era::Legacy)
+        .connect()
+        .await;
     let mut heard = client.listen().await;
     let described = shop.replace(
         "[servers.shop]\n",
@@ -77,7 +80,7 @@ const RULES: &str = "[tenants.local]\ndeny_tools = [\"shop/refund\"]\n\
                      [tenants.acme]\ndeny_tools = [\"shop/refund\"]\n";
 
 #[tokio::test]
-async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_was_asked() {
+async fn a_search_reports_withheld_tools_named_tools_and_the_language() {
     let setup = SurfaceGateway::with(RULES).await;
     let (_, token) = key(setup.home(), "acme").await;
     let client = setup.client("/mcp/search", Era::Modern).await;
@@ -90,7 +93,7 @@ async fn a_search_says_what_it_withheld_what_was_named_and_in_which_language_it_
     assert!(!output.contains("refund"), "{output}");
     let keyed = setup
         .gateway
-        .visitor("/mcp/search", Era::Modern)
+        .client_at("/mcp/search", Era::Modern)
         .key(&token);
     let output = search(&keyed.connect().await, money).await;
     assert!(

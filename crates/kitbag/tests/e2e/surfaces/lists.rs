@@ -21,7 +21,7 @@ async fn the_list_on_search_is_the_same_for_every_client_and_stays_so() {
     clients.push(
         setup
             .gateway
-            .visitor("/mcp/search", Era::Modern)
+            .client_at("/mcp/search", Era::Modern)
             .key(&token)
             .connect()
             .await,
@@ -46,7 +46,7 @@ async fn the_list_on_search_is_the_same_for_every_client_and_stays_so() {
 }
 
 #[tokio::test]
-async fn a_list_that_never_changes_is_never_said_to_have_changed() {
+async fn a_list_that_never_changes_is_never_announced() {
     let setup = SurfaceGateway::new().await;
     for surface in ["search", "code"] {
         for era in Era::each() {
@@ -138,15 +138,18 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
             ("/mcp/all", Some(&chosen), "zed", "all"),
             ("/mcp/code", Some(&chosen), "claude-code", "code"),
         ] {
-            let visitor = setup.gateway.visitor(path, era).named(name);
-            let visitor = token.into_iter().fold(visitor, |it, token| it.key(token));
+            let builder = setup.gateway.client_at(path, era).named(name);
+            let builder = token.into_iter().fold(builder, |it, token| it.key(token));
             assert_eq!(
-                surface(&visitor.connect().await).await,
+                surface(&builder.connect().await).await,
                 expected,
                 "{path} {token:?} {name}"
             );
         }
-        let nowhere = setup.gateway.visitor("/mcp/serch", era).without_handshake();
+        let nowhere = setup
+            .gateway
+            .client_at("/mcp/serch", era)
+            .without_handshake();
         let reply = nowhere.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 404);
         assert!(
@@ -158,7 +161,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
 }
 
 #[tokio::test]
-async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none() {
+async fn over_stdio_the_flag_chooses_and_without_it_the_configuration() {
     let gateway = Gateway::with(&format!(
         "[surfaces]\ndefault = \"adaptive\"\n{}",
         Testbed::new("good").table()
@@ -167,7 +170,7 @@ async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none()
     gateway.client(Era::Modern).await.knows("good__echo").await;
     for era in Era::each() {
         assert_eq!(
-            surface(&gateway.visitor("/mcp", era).connect().await).await,
+            surface(&gateway.client_at("/mcp", era).connect().await).await,
             "adaptive"
         );
         for (flag, expected) in [
@@ -182,7 +185,7 @@ async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none()
 }
 
 #[tokio::test]
-async fn modern_lists_say_how_long_they_hold() {
+async fn modern_lists_say_how_long_they_may_be_cached() {
     let setup = SurfaceGateway::new().await;
     for path in ["/mcp/search", "/mcp/adaptive", "/mcp/code", "/mcp/all"] {
         let client = setup.client(path, Era::Modern).await;

@@ -73,7 +73,7 @@ async fn check_large(shape: &str, check: impl Fn(&str)) {
         check(result["content"][0]["text"].as_str().unwrap());
         let notice = result["content"][1]["text"].as_str().unwrap();
         assert!(
-            notice.starts_with("[Cut: about ") && notice.contains(" tokens shown."),
+            notice.starts_with("[Truncated: about ") && notice.contains(" tokens shown."),
             "{notice}"
         );
         let (id, offset) = read_on(notice).unwrap();
@@ -128,14 +128,14 @@ async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
             .await
             .text();
         assert!(
-            direct.contains("[Cut: about "),
+            direct.contains("[Truncated: about "),
             "a tool called by its own name is cut as well"
         );
     }
 }
 
 #[tokio::test]
-async fn a_kept_result_is_for_the_key_that_got_it_alone() {
+async fn a_remainder_is_only_for_the_key_that_got_the_result() {
     let mut tokens = [const { String::new() }; 3];
     let setup = SurfaceGateway::with_home("[surfaces]\nresult_tokens = 500\n", async |home| {
         tokens = [
@@ -148,7 +148,8 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
     .await;
     let [mine, strangers @ ..] = &tokens;
     for era in Era::each() {
-        let visit = |path: &str, token: &str| setup.gateway.visitor(path, era).key(token).connect();
+        let visit =
+            |path: &str, token: &str| setup.gateway.client_at(path, era).key(token).connect();
         let client = visit("/mcp", mine).await;
         let arguments = json!({ "bytes": 20_000, "shape": "paragraphs" });
         let text = call_api(&client, "good__big", &arguments).await.text();
@@ -199,7 +200,7 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
 }
 
 #[tokio::test]
-async fn all_and_one_server_never_cut() {
+async fn the_surface_all_and_single_server_routes_never_truncate() {
     let setup = SurfaceGateway::with("[surfaces]\nresult_tokens = 500\n").await;
     let arguments = json!({ "bytes": MEGABYTES, "shape": "array" });
     for era in Era::each() {
@@ -230,7 +231,7 @@ async fn all_and_one_server_never_cut() {
 }
 
 #[tokio::test]
-async fn kept_results_are_announced_as_a_pattern_where_there_are_any() {
+async fn remainders_are_listed_as_a_template() {
     let setup = SurfaceGateway::new().await;
     for era in Era::each() {
         for (path, there) in [("/mcp", true), ("/mcp/adaptive", true), ("/mcp/all", false)] {

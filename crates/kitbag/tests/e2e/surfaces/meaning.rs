@@ -1,5 +1,5 @@
-//! Arguments of the wrong type with only one possible meaning: converted on the frugal surfaces, with a
-//! note to the model; passed unchanged to clients on the surface `all`.
+//! Arguments of the wrong type with only one possible meaning: converted on the small surfaces, with
+//! a note to the model; passed unchanged to clients on the surface `all`.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ async fn an_unambiguous_value_is_converted_and_the_model_is_informed() {
 }
 
 #[tokio::test]
-async fn what_fits_as_it_is_is_never_touched() {
+async fn valid_arguments_are_never_changed() {
     let setup = SurfaceGateway::new().await;
     for client in setup.clients("search").await {
         for arguments in [
@@ -78,7 +78,7 @@ async fn what_fits_as_it_is_is_never_touched() {
 }
 
 #[tokio::test]
-async fn who_wants_everything_gets_arguments_passed_as_they_are() {
+async fn on_the_surface_all_arguments_pass_unchanged() {
     let setup = SurfaceGateway::new().await;
     for era in Era::each() {
         for (path, tool) in [

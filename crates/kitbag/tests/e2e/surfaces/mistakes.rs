@@ -123,7 +123,7 @@ async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_tho
 }
 
 #[tokio::test]
-async fn what_is_no_call_in_a_batch_is_explained_without_names_of_ours() {
+async fn an_invalid_entry_of_a_batch_is_explained_without_internal_names() {
     let setup = SurfaceGateway::new().await;
     for client in setup.clients("search").await {
         for (calls, expected) in [
@@ -166,7 +166,7 @@ fn no_names_of_ours(output: &str) {
 }
 
 #[tokio::test]
-async fn an_always_on_tool_asked_for_through_another_is_run_where_it_only_looks() {
+async fn an_always_on_tool_called_through_another_runs_if_it_only_reads() {
     let setup = SurfaceGateway::new().await;
     super::answers::wait_until_embedded(&setup.gateway).await;
     for client in setup.clients("search").await {
@@ -206,7 +206,7 @@ async fn an_always_on_tool_asked_for_through_another_is_run_where_it_only_looks(
 }
 
 #[tokio::test]
-async fn a_wrong_name_is_answered_with_those_like_it() {
+async fn a_wrong_name_gets_similar_names() {
     let setup = SurfaceGateway::new().await;
     for client in setup.clients("search").await {
         for (name, near) in [
@@ -320,7 +320,7 @@ async fn wrong_arguments_get_a_correct_example() {
 }
 
 #[tokio::test]
-async fn a_call_that_does_not_fit_never_reaches_the_server() {
+async fn an_invalid_call_never_reaches_the_server() {
     let setup = SurfaceGateway::new().await;
     for era in Era::each() {
         let client = setup.client("/mcp", era).await;

@@ -87,7 +87,7 @@ impl SurfaceGateway {
     }
 
     async fn client(&self, path: &str, client_era: Era) -> Client {
-        self.gateway.visitor(path, client_era).connect().await
+        self.gateway.client_at(path, client_era).connect().await
     }
 
     /// A client of each era, over HTTP and over stdio.
@@ -121,7 +121,10 @@ async fn wait_until_indexed(gateway: &Gateway) {
             .then_some(())
     })
     .await;
-    let client = gateway.visitor("/mcp/search", Era::Modern).connect().await;
+    let client = gateway
+        .client_at("/mcp/search", Era::Modern)
+        .connect()
+        .await;
     find_line(&client, "order", "shop__find_order").await;
 }
 

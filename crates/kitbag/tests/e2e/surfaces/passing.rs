@@ -4,13 +4,17 @@
 use serde_json::{Value, json};
 
 use super::{BATCH, CALL, call_api};
-use crate::harness::client::Visitor;
+use crate::harness::client::ClientBuilder;
 use crate::harness::world::{SERVERS, World};
 use crate::harness::{Client, Era, until};
 
 /// A client at the default surface in front of servers of both eras.
-async fn client(world: &World, client_era: Era, prepare: impl Fn(Visitor) -> Visitor) -> Client {
-    let client = prepare(world.gateway.visitor("/mcp", client_era))
+async fn client(
+    world: &World,
+    client_era: Era,
+    prepare: impl Fn(ClientBuilder) -> ClientBuilder,
+) -> Client {
+    let client = prepare(world.gateway.client_at("/mcp", client_era))
         .connect()
         .await;
     for server in &SERVERS {
@@ -24,8 +28,8 @@ async fn client(world: &World, client_era: Era, prepare: impl Fn(Visitor) -> Vis
     client
 }
 
-fn answer_everything(visitor: Visitor) -> Visitor {
-    visitor.answer_with(|method, _| match method {
+fn answer_everything(builder: ClientBuilder) -> ClientBuilder {
+    builder.answer_with(|method, _| match method {
         "sampling/createMessage" => json!({
             "role": "assistant",
             "content": { "type": "text", "text": "sampled" },
@@ -126,7 +130,7 @@ async fn progress_of_the_tool_inside_reaches_the_client_under_its_own_token() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_is_cancelled_at_the_server_alone_or_in_a_batch() {
+async fn a_cancelled_call_is_cancelled_at_the_server_by_itself_or_in_a_batch() {
     let world = World::new().await;
     for client_era in Era::each() {
         let client = client(&world, client_era, |it| it).await;

@@ -63,7 +63,7 @@ async fn first(gateway: &Gateway, request: &str) -> (String, bool) {
 }
 
 #[tokio::test]
-async fn a_tool_that_says_it_is_for_everything_does_not_take_the_place_of_the_right_one() {
+async fn a_tool_that_claims_to_do_everything_does_not_outrank_the_right_one() {
     let home = Home::new("");
     let definition = |name: &str, says: &str| json!({ "name": name, "description": says, "inputSchema": { "type": "object" } });
     let goods = GOODS.iter().map(|(name, says)| definition(name, says));

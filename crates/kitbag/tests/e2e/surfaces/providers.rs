@@ -19,7 +19,7 @@ async fn gateway(api: &Api, more: &str) -> Gateway {
 async fn clients(gateway: &Gateway) -> Vec<Client> {
     let mut clients = Vec::new();
     for era in Era::each() {
-        clients.push(gateway.visitor("/mcp", era).connect().await);
+        clients.push(gateway.client_at("/mcp", era).connect().await);
         clients.push(
             Client::stdio_on(&gateway.home, era, "search")
                 .connect()
@@ -101,7 +101,7 @@ async fn an_api_is_called_with_its_secret_and_answers_as_it_does() {
 }
 
 #[tokio::test]
-async fn what_an_api_may_not_be_asked_is_refused_before_anything_is_sent() {
+async fn a_forbidden_request_to_an_api_is_denied_before_anything_is_sent() {
     let api = Api::start().await;
     let gateway = gateway(&api, &api.table("closed", "")).await;
     for client in clients(&gateway).await {
@@ -143,7 +143,7 @@ async fn what_an_api_may_not_be_asked_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_redirect_leads_to_no_place_that_may_not_be_called() {
+async fn a_redirect_leads_to_no_address_that_may_not_be_called() {
     let (api, elsewhere) = (Api::start().await, Api::start().await);
     let gateway = gateway(&api, "").await;
     for client in clients(&gateway).await {
@@ -181,7 +181,7 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
     let (_, acme) = key(&gateway.home, "acme").await;
     let (_, globex) = key(&gateway.home, "globex").await;
     for era in Era::each() {
-        let client = gateway.visitor("/mcp", era).key(&acme).connect().await;
+        let client = gateway.client_at("/mcp", era).key(&acme).connect().await;
         body(
             &client
                 .call(CALL, &json!({ "provider": "api", "path": "/items" }))
@@ -206,7 +206,7 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
                 .text();
             assert!(output.contains("`api` has nothing at"), "{asked}: {output}");
         }
-        let hidden = gateway.visitor("/mcp", era).key(&globex).connect().await;
+        let hidden = gateway.client_at("/mcp", era).key(&globex).connect().await;
         let output = super::discover(&hidden, &json!({})).await.text();
         assert!(!output.contains("api"), "{output}");
         let ask = async |provider: &str| {
@@ -235,7 +235,7 @@ async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_ba
     let (_, acme) = key(&gateway.home, "acme").await;
     let home = api.url.trim_end_matches("/v1").to_owned();
     for era in Era::each() {
-        let client = gateway.visitor("/mcp", era).key(&acme).connect().await;
+        let client = gateway.client_at("/mcp", era).key(&acme).connect().await;
         let led = async |to: &str| {
             let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
             client.call(CALL, &asked).await
@@ -282,7 +282,7 @@ async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_ba
 }
 
 #[tokio::test]
-async fn a_secret_that_an_api_shows_does_not_reach_the_model() {
+async fn a_secret_in_an_apis_answer_does_not_reach_the_model() {
     let api = Api::start().await;
     let gateway = gateway(&api, "").await;
     for client in clients(&gateway).await {
@@ -307,12 +307,12 @@ async fn a_secret_that_an_api_shows_does_not_reach_the_model() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_missing_is_named_and_never_guessed() {
+async fn a_missing_secret_is_named_and_never_guessed() {
     let api = Api::start().await;
     let settings = "bearer = \"${NOT_SET}\"\nallow_private = true";
     let gateway = Gateway::with(&api.table("api", settings)).await;
     for era in Era::each() {
-        let client = gateway.visitor("/mcp", era).connect().await;
+        let client = gateway.client_at("/mcp", era).connect().await;
         let output = client
             .call(CALL, &json!({ "provider": "api", "path": "/items" }))
             .await

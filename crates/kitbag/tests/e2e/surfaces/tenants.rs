@@ -28,14 +28,14 @@ async fn setup() -> (SurfaceGateway, String) {
 }
 
 #[tokio::test]
-async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
+async fn tools_denied_to_a_tenant_are_hidden_everywhere() {
     let (setup, token) = setup().await;
     for era in Era::each() {
         for surface in ["search", "adaptive", "code"] {
             let path = format!("/mcp/{surface}");
             let client = setup
                 .gateway
-                .visitor(&path, era)
+                .client_at(&path, era)
                 .key(&token)
                 .connect()
                 .await;
@@ -110,14 +110,14 @@ async fn attempts(client: &Client, tool: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() {
+async fn tools_denied_to_a_tenant_do_not_exist_however_they_are_called() {
     let (setup, token) = setup().await;
     let mut count = 0;
     for era in Era::each() {
         for path in ["/mcp", "/mcp/adaptive", "/mcp/code"] {
             let client = setup
                 .gateway
-                .visitor(path, era)
+                .client_at(path, era)
                 .key(&token)
                 .named("auditor")
                 .connect()

@@ -15,7 +15,7 @@ async fn check(table: &str, expected: &[&str]) {
     let home = Home::new(table);
     let gateway = home.serve().await;
     for (path, tool) in [("/servers/bad/mcp", "echo"), ("/mcp/all", "bad__echo")] {
-        let client = gateway.visitor(path, Era::Modern).connect().await;
+        let client = gateway.client_at(path, Era::Modern).connect().await;
         let output = client.call(tool, &json!({})).await.tool_error();
         for words in expected {
             assert!(
@@ -100,7 +100,7 @@ async fn the_log_of_a_crashed_server_is_kept() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
+async fn a_server_that_dies_in_a_call_is_reported_with_its_reason_and_serves_the_next_one() {
     for era in ERAS {
         let gateway = Gateway::with(&Testbed::new("frail").era(era).table()).await;
         let client = gateway.client(Era::Modern).await;
@@ -159,7 +159,7 @@ async fn a_server_killed_in_a_call_is_reported_with_cause_and_remedy() {
 }
 
 #[tokio::test]
-async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
+async fn a_server_that_always_crashes_is_retried_after_a_pause() {
     let home = Home::new("");
     let cured = home.path("cured");
     let command = Testbed::new("ill").line();
@@ -221,7 +221,7 @@ async fn check_mistake(home: &Arc<Home>, mistake: &str) -> (Gateway, Client) {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_missing_is_not_counted_as_failures_and_helps_at_once_when_it_is_there() {
+async fn a_missing_secret_is_not_counted_as_failures_and_works_once_it_is_set() {
     let table = Testbed::new("bad").with("env = { TOKEN = \"${secret:E2E_LATER}\" }");
     let home = Home::new(&table.table());
     let (_gateway, client) = check_mistake(&home, "`bad` needs a variable").await;
@@ -238,7 +238,7 @@ async fn a_secret_that_is_missing_is_not_counted_as_failures_and_helps_at_once_w
 }
 
 #[tokio::test]
-async fn a_program_that_is_missing_is_not_counted_as_failures_and_works_once_it_is_there() {
+async fn a_missing_program_is_not_counted_as_failures_and_works_once_it_is_installed() {
     let home = Home::new("");
     let program = home.path("later.sh");
     home.configure(&command_table("bad", program.to_str().unwrap(), &[], ""));
@@ -250,7 +250,7 @@ async fn a_program_that_is_missing_is_not_counted_as_failures_and_works_once_it_
 }
 
 #[tokio::test]
-async fn a_header_that_no_request_can_carry_is_not_counted_as_failures() {
+async fn an_invalid_header_is_not_counted_as_failures() {
     let home = Home::new(
         "[servers.bad]\nurl = \"http://127.0.0.1:1/mcp\"\nheaders = { x-thing = \"${E2E_THING}\" }\n",
     );

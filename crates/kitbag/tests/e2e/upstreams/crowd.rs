@@ -50,7 +50,7 @@ async fn of_fifty_servers_the_forty_good_ones_are_listed_whatever_the_ten_others
 }
 
 #[tokio::test]
-async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_find_by_command_line() {
+async fn none_of_thirty_servers_started_for_listing_keeps_running() {
     let home = Home::new("");
     let trace = home.path("trace");
     let table = |number: usize| {
@@ -89,7 +89,7 @@ async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_find_by_
 }
 
 #[tokio::test]
-async fn a_server_that_is_watched_or_used_goes_on_running_and_announcing_after_it_was_listed() {
+async fn a_server_that_is_watched_or_used_keeps_running_and_announcing_after_it_was_listed() {
     let home = Home::new("");
     let trace = home.path("trace");
     home.configure(

@@ -35,7 +35,7 @@ async fn became_deaf(trace: &str) {
 }
 
 #[tokio::test]
-async fn a_server_that_answers_no_ping_after_a_timeout_is_restarted_and_the_caller_reads_that() {
+async fn a_server_that_answers_no_ping_after_a_timeout_is_restarted_and_the_caller_is_informed() {
     for era in ERAS {
         let (home, trace) = home_with(era, |it| it.manner("deaf"));
         let gateway = home.serve().await;
@@ -76,7 +76,7 @@ async fn calls_that_time_out_together_share_one_restart() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_deaf_again_after_its_restart_is_left_alone_for_a_while() {
+async fn a_server_that_is_deaf_again_after_its_restart_is_restarted_only_after_a_pause() {
     let (home, _trace) = home_with("legacy", |it| it.manner("deaf"));
     let gateway = home.serve().await;
     let client = gateway.client(Era::Modern).await;
@@ -91,7 +91,7 @@ async fn a_server_that_is_deaf_again_after_its_restart_is_left_alone_for_a_while
 }
 
 #[tokio::test]
-async fn a_slow_server_that_answers_a_ping_goes_on_with_its_other_calls() {
+async fn a_slow_server_that_answers_a_ping_continues_with_its_other_calls() {
     for era in ERAS {
         let (home, trace) = home_with(era, |it| it);
         let gateway = home.serve().await;

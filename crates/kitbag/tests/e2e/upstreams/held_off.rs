@@ -112,7 +112,7 @@ async fn after_the_wait_or_a_restart_by_hand_the_server_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_wait_that_a_server_asks_for_at_the_greeting_is_no_failure_to_be_counted() {
+async fn a_wait_requested_in_the_handshake_is_not_counted_as_a_failure() {
     let setup = BusyServer::before("legacy").await;
     setup.hold_off("503 300");
     let restarted = setup.home.kitbag(&["servers", "restart", "far"]).await;

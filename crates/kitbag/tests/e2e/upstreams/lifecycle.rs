@@ -71,7 +71,7 @@ async fn a_server_that_would_hang_is_listed_from_the_store() {
 }
 
 #[tokio::test]
-async fn the_era_of_a_server_is_remembered_so_that_it_is_not_probed_again() {
+async fn the_era_of_a_server_is_stored_so_that_it_is_not_probed_again() {
     let (home, trace) = home_with("old", |it| it.era("legacy").manner("no-discover-answer"));
     let probes = || {
         let events = fs::read_to_string(Path::new(&trace).join("events.log")).unwrap();
@@ -135,12 +135,12 @@ async fn ends_without_trace(misbehaviours: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_server_that_ignores_a_closed_stdin_is_asked_to_end() {
+async fn a_server_that_ignores_a_closed_stdin_gets_sigterm() {
     ends_without_trace(&["ignore-stdin-close"]).await;
 }
 
 #[tokio::test]
-async fn a_server_that_ignores_being_asked_is_made_to_end() {
+async fn a_server_that_ignores_sigterm_is_killed() {
     ends_without_trace(&["ignore-stdin-close", "ignore-term"]).await;
 }
 
@@ -200,7 +200,7 @@ async fn a_server_still_starting_ends_with_the_gateway() {
 }
 
 #[tokio::test]
-async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
+async fn processes_left_behind_by_a_killed_gateway_are_ended_by_the_next_one() {
     let (home, trace) = home_with("orphan", |it| {
         it.manner("detach")
             .manner("ignore-stdin-close")
@@ -221,7 +221,7 @@ async fn what_a_killed_gateway_left_behind_is_ended_by_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_stdio_gateway_ends_with_its_client_and_takes_its_servers_along() {
+async fn a_stdio_gateway_ends_with_its_client_and_stops_its_servers() {
     let (home, trace) = home_with("child", |it| it.manner("detach"));
     let client = Client::stdio(&home, Era::Legacy).connect().await;
     client.knows("child__echo").await;

@@ -134,7 +134,7 @@ async fn progress_cannot_stretch_a_call_beyond_its_deadline() {
 }
 
 #[tokio::test]
-async fn an_answer_beyond_the_limit_is_refused_and_the_next_one_is_not() {
+async fn an_answer_beyond_the_limit_is_rejected_and_the_next_one_is_not() {
     for era in ERAS {
         let child = Testbed::new("chatty").era(era).with(SMALL).table();
         let remote = Remote::http(&["--era", era]).await;

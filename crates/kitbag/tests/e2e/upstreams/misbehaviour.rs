@@ -35,12 +35,12 @@ async fn noise_and_foreign_json_on_stdout_are_skipped() {
 }
 
 #[tokio::test]
-async fn unknown_requests_and_notifications_are_no_obstacle() {
+async fn unknown_requests_and_notifications_are_tolerated() {
     survives("odd-messages", &ERAS).await;
 }
 
 #[tokio::test]
-async fn a_server_that_asks_for_roots_at_once_is_answered_though_no_client_is_there() {
+async fn a_server_that_asks_for_roots_at_once_is_answered_without_a_client() {
     survives("early-roots", &["legacy"]).await;
 }
 
@@ -50,12 +50,12 @@ async fn a_tool_listed_twice_is_offered_once() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_never_ends_comes_to_an_end() {
+async fn an_endless_cursor_is_stopped() {
     survives("endless-cursor", &ERAS).await;
 }
 
 #[tokio::test]
-async fn a_server_silent_about_the_modern_probe_is_greeted_the_old_way() {
+async fn a_server_that_ignores_the_modern_probe_gets_the_legacy_handshake() {
     survives("no-discover-answer", &["legacy"]).await;
 }
 
@@ -86,7 +86,7 @@ async fn every_page_of_every_list_is_read() {
 }
 
 #[tokio::test]
-async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
+async fn a_false_capability_costs_neither_the_other_lists_nor_time() {
     for era in ERAS {
         let liar = Testbed::new("liar").era(era).manner("lie");
         let gateway = Gateway::with(&(liar.table() + &Testbed::new("good").era(era).table())).await;
@@ -98,7 +98,7 @@ async fn a_capability_that_was_a_lie_costs_neither_the_rest_nor_time() {
             tools_of(&client, "good").await
         );
         let own = gateway
-            .visitor("/servers/liar/mcp", Era::Legacy)
+            .client_at("/servers/liar/mcp", Era::Legacy)
             .connect()
             .await;
         assert!(own.tool_names().await.contains(&"echo".to_owned()));
@@ -139,7 +139,7 @@ async fn a_slow_start_delays_neither_the_list_nor_other_servers() {
 }
 
 #[tokio::test]
-async fn a_server_that_answers_nothing_is_given_up_without_harm_to_others() {
+async fn a_server_that_answers_nothing_is_given_up_without_affecting_others() {
     for era in ERAS {
         let mute = Testbed::new("mute")
             .era(era)
@@ -162,7 +162,7 @@ async fn a_server_that_answers_nothing_is_given_up_without_harm_to_others() {
 }
 
 #[tokio::test]
-async fn a_definition_that_makes_no_sense_arrives_letter_by_letter() {
+async fn a_definition_that_makes_no_sense_arrives_byte_for_byte() {
     let definition = print_output(&["print-definition"]);
     assert!(definition.contains("#/properties/start"), "{definition}");
     for era in ERAS {
@@ -174,7 +174,7 @@ async fn a_definition_that_makes_no_sense_arrives_letter_by_letter() {
                 .knows("odd__exotic_definition")
                 .await;
             let own = gateway
-                .visitor("/servers/odd/mcp", client_era)
+                .client_at("/servers/odd/mcp", client_era)
                 .connect()
                 .await;
             let listed = own.request("tools/list", &json!({})).await;

@@ -122,7 +122,7 @@ async fn a_server_that_dies_in_a_call_ends_the_call_at_once() {
 }
 
 #[tokio::test]
-async fn an_address_where_no_server_is_gets_a_sentence_that_says_so() {
+async fn an_address_without_a_server_gets_a_clear_error() {
     let remote = Remote::http(&[]).await;
     let elsewhere = remote.url.replace("/mcp", "/nothing-here");
     let gateway = Gateway::with(&format!("[servers.lost]\nurl = \"{elsewhere}\"\n")).await;

@@ -6,16 +6,18 @@ use crate::Attack;
 
 pub(crate) const ATTACKS: &[Attack] = &[
     ("send garbage", || {
-        send(b"garbage that has no length and is no message")
+        send(b"garbage without a length that is not a message")
     }),
     ("send a frame without end", || send(&u32::MAX.to_be_bytes())),
     ("send half a frame", half_a_frame),
-    ("send a text that is no message", || frame("{\"Hello\":1}")),
+    ("send a text that is not a message", || {
+        frame("{\"Hello\":1}")
+    }),
     ("send a greeting again", || {
         frame("{\"Ready\":{\"layers\":[]}}")
     }),
     ("send an end without a value", || frame("{\"Finished\":{}}")),
-    ("send a value that is no JSON", || {
+    ("send a value that is not JSON", || {
         frame("{\"Finished\":{\"value\":{\"Ok\":[1,}}}")
     }),
     ("send a deep value", || {

@@ -70,7 +70,7 @@ impl TokenSink for TagSink {
     }
 }
 
-/// Returns how the content of an element is tokenised: some have no tags in them.
+/// Returns how the content of an element is tokenized: some have no tags in them.
 fn content_of(tag: &Tag) -> TokenSinkResult<()> {
     let raw: Option<RawKind> = match &*tag.name {
         "script" => Some(ScriptData),

@@ -3,7 +3,7 @@
 //! For each request the client sees the first five tools of the static ranking and calls the right one.
 //! If it is among the five, it was found and used. Otherwise the query text comes with the call, as
 //! through the model proxy; with `--found-only` it does not, and the call teaches nothing about it. Tools
-//! that were shown but not called are passed over.
+//! that were shown but not called count as bypassed.
 
 use std::collections::{HashMap, HashSet};
 

@@ -20,7 +20,7 @@ pub(super) struct Certainty {
     /// Calibration errors if half of the requests have lost their right tools.
     pub(super) calibration_error: CalibrationErrors,
     /// Share of impossible requests detected at 5 % false alarms.
-    pub(super) recognised: RecognisedShares,
+    pub(super) recognised: RecognizedShares,
 }
 
 #[derive(Debug, Serialize)]
@@ -30,7 +30,7 @@ pub(super) struct CalibrationErrors {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct RecognisedShares {
+pub(super) struct RecognizedShares {
     /// Right tools and their equivalents removed.
     pub(super) without_tool: Option<f64>,
     /// Their servers removed as well.
@@ -51,10 +51,10 @@ impl Certainty {
         Self {
             doubted_though_right: doubted_share(&answered),
             doubted_where_nothing_fits: doubted_share(&absent),
-            recognised: RecognisedShares {
-                without_tool: recognised_share(&answered, &without_tool),
-                without_server: recognised_share(&answered, &without_server),
-                absent: recognised_share(&answered, &absent),
+            recognised: RecognizedShares {
+                without_tool: recognized_share(&answered, &without_tool),
+                without_server: recognized_share(&answered, &without_server),
+                absent: recognized_share(&answered, &absent),
             },
             calibration_error: CalibrationErrors {
                 first: weighted_calibration_error(
@@ -79,7 +79,7 @@ fn doubted_share(answers: &[Confidence]) -> Option<f64> {
     (!answers.is_empty()).then(|| doubted as f64 / answers.len() as f64)
 }
 
-fn recognised_share(possible: &[Confidence], impossible: &[Confidence]) -> Option<f64> {
+fn recognized_share(possible: &[Confidence], impossible: &[Confidence]) -> Option<f64> {
     let [possible, impossible] = [possible, impossible].map(any_confidences);
     detection_rate(&possible, &impossible, FALSE_ALARMS)
 }

@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     /// Folder with tools.jsonl and queries.jsonl.
     #[arg(long, value_name = "DIR")]
     dataset: PathBuf,
-    /// Other requests than the folder's, such as requests without an answer.
+    /// Requests to use instead of the folder's, such as requests without an answer.
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// Folder whose tools.jsonl adds distractors; repeatable.

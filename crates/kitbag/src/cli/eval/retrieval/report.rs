@@ -136,12 +136,12 @@ impl RetrievalReport {
             ("unsure where nothing fits", it.doubted_where_nothing_fits),
             ("calibration error, first", it.calibration_error.first),
             ("calibration error, any of five", it.calibration_error.any),
-            ("recognised without the tool", it.recognised.without_tool),
+            ("recognized without the tool", it.recognised.without_tool),
             (
-                "recognised without the server",
+                "recognized without the server",
                 it.recognised.without_server,
             ),
-            ("recognised where nothing fits", it.recognised.absent),
+            ("recognized where nothing fits", it.recognised.absent),
         ];
         let known = figures.into_iter();
         known

@@ -78,7 +78,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     };
     let report = run_checks(&sources, &arguments.wanted, invocation).await?;
     report.show(invocation)?;
-    Ok(to_exit_code(report.passed()))
+    Ok(to_exit_code(report.has_passed()))
 }
 
 /// Runs the requested checks.
@@ -125,7 +125,7 @@ fn check_source(source: &CheckSource, day: Date) -> Vec<CheckFinding> {
         fits: &kitbag_schema::fits,
         schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &looks_secret,
-        speaks_of_secret: &kitbag_fetch::secrets::is_secret_name,
+        names_secret: &kitbag_fetch::secrets::is_secret_name,
     };
     let providers = check(&CheckInput {
         tools: &source.providers,

@@ -50,7 +50,7 @@ impl CheckReport {
         self.checks = wanted.filter(|it| self.has_input_for(*it)).collect();
     }
 
-    pub(in crate::cli::tools) fn passed(&self) -> bool {
+    pub(in crate::cli::tools) fn has_passed(&self) -> bool {
         self.findings.is_empty()
     }
 
@@ -74,7 +74,7 @@ impl CheckReport {
         let sources = sources.map(|(name, tools)| json!({ "path": name, "tools": tools }));
         let (intents, among) = self.searched.unzip();
         json!({
-            "ok": self.passed(),
+            "ok": self.has_passed(),
             "findings": findings,
             "checks": check_names(&self.checks),
             "sources": sources.collect::<Vec<_>>(),

@@ -111,7 +111,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     }
     invocation.show(&generated.to_json(), |_| generated.to_text())?;
     Ok(crate::cli::to_exit_code(
-        generated.check.as_ref().is_none_or(CheckReport::passed),
+        generated.check.as_ref().is_none_or(CheckReport::has_passed),
     ))
 }
 

@@ -7,7 +7,7 @@ use crate::bad_input::deep;
 use crate::harness::Era;
 
 #[tokio::test]
-async fn a_body_that_is_no_message_is_refused_with_a_reason() {
+async fn a_body_that_is_not_a_message_is_rejected_with_a_reason() {
     let gateway = gateway().await;
     let session = gateway.client(Era::Legacy).await;
     let headers = session.headers("", &Value::Null);
@@ -108,11 +108,11 @@ async fn a_body_that_is_no_message_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_call_of_the_wrong_shape_is_an_error_of_that_call_alone() {
+async fn a_call_of_the_wrong_shape_is_an_error_of_that_call_only() {
     let gateway = gateway().await;
     for era in Era::each() {
         for path in ["/mcp/all", "/servers/good/mcp"] {
-            let client = gateway.visitor(path, era).connect().await;
+            let client = gateway.client_at(path, era).connect().await;
             let echo = if path == "/mcp/all" {
                 "good__echo"
             } else {
@@ -175,7 +175,7 @@ async fn a_call_of_the_wrong_shape_is_an_error_of_that_call_alone() {
 }
 
 #[tokio::test]
-async fn arguments_nested_beyond_reason_are_refused_and_break_nothing() {
+async fn deeply_nested_arguments_are_rejected_and_break_nothing() {
     let gateway = gateway().await;
     for era in Era::each() {
         let client = gateway.client(era).await;
@@ -205,7 +205,7 @@ async fn an_unknown_method_is_named_in_both_eras() {
     let gateway = gateway().await;
     for (era, status) in [(Era::Legacy, 200), (Era::Modern, 404)] {
         for path in ["/mcp/all", "/servers/good/mcp"] {
-            let client = gateway.visitor(path, era).connect().await;
+            let client = gateway.client_at(path, era).connect().await;
             for method in ["nope/nope", "", "tools", "initialize/x"] {
                 let reply = client.request(method, &json!({})).await;
                 assert_eq!(

@@ -160,7 +160,9 @@ async fn a_version_from_the_future_is_answered_with_those_we_speak() {
         json!({ "supported": ["2026-07-28"], "requested": "2031-01-01" })
     );
 
-    let legacy = gateway.visitor("/mcp/all", Era::Legacy).without_handshake();
+    let legacy = gateway
+        .client_at("/mcp/all", Era::Legacy)
+        .without_handshake();
     let params = json!({ "protocolVersion": "2031-01-01", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" } });
     let answered = legacy.request("initialize", &params).await.result();
     assert_eq!(
@@ -170,7 +172,7 @@ async fn a_version_from_the_future_is_answered_with_those_we_speak() {
 }
 
 #[tokio::test]
-async fn headers_that_change_nothing_about_the_message_are_forgiven() {
+async fn headers_that_change_nothing_about_the_message_are_tolerated() {
     let gateway = gateway().await;
     let client = gateway.client(Era::Modern).await;
     client.knows("good__echo").await;

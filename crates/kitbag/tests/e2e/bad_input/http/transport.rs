@@ -8,7 +8,7 @@ use super::{BOTH, JSON, gateway, http_error, rpc_error, still_works};
 use crate::harness::{Era, Gateway, Testbed};
 
 #[tokio::test]
-async fn a_session_is_wanted_and_must_be_known() {
+async fn a_known_session_is_required() {
     let gateway = gateway().await;
     const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     const NOTE: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -39,7 +39,7 @@ async fn a_session_is_wanted_and_must_be_known() {
     let elsewhere = gateway.post("/servers/good/mcp", &headers, PING).await;
     rpc_error(404, -32600, "session")
         .id(1)
-        .check(&elsewhere, "the session of another door");
+        .check(&elsewhere, "the session of another endpoint");
     let mut future = headers.clone();
     future.retain(|(name, _)| *name != "mcp-protocol-version");
     future.push(("mcp-protocol-version", "1999-01-01"));
@@ -51,7 +51,7 @@ async fn a_session_is_wanted_and_must_be_known() {
 }
 
 #[tokio::test]
-async fn other_verbs_than_post_do_what_they_should_and_no_more() {
+async fn methods_other_than_post_do_what_they_should_and_no_more() {
     let gateway = gateway().await;
     let http = reqwest::Client::new();
     let send = async |method: &str, path: &str, headers: &[(String, String)]| {
@@ -108,7 +108,7 @@ async fn other_verbs_than_post_do_what_they_should_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_body_beyond_the_limit_is_refused_however_it_comes() {
+async fn a_body_beyond_the_limit_is_rejected_however_it_is_sent() {
     const LIMIT: usize = 20_000;
     let serve = format!("[serve]\nbind = \"127.0.0.1:0\"\nmax_body_bytes = {LIMIT}\n");
     let gateway = Gateway::with(&format!("{serve}{}", Testbed::new("good").table())).await;

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use kitbag_wire::{RawObject, meta};
 use serde_json::{Value, json};
 
-use super::{Client, Door, Era};
+use super::{Client, Connection, Era};
 
 impl Client {
     /// The headers that a conforming client sends with this request.
@@ -17,7 +17,7 @@ impl Client {
             ),
             ("content-type".to_owned(), "application/json".to_owned()),
         ];
-        if let Door::Http { key, session, .. } = &self.door {
+        if let Connection::Http { key, session, .. } = &self.connection {
             headers.extend(
                 key.iter()
                     .map(|key| ("authorization".to_owned(), format!("Bearer {key}"))),

@@ -1,11 +1,11 @@
 //! A raw MCP client of both eras, which trusts nothing and hides nothing.
 //!
 //! # Layout
-//! - [`visitor`]: configures the client before its first request
+//! - [`builder`]: configures the client before its first request
 //! - [`envelope`]: headers and bodies
 
+mod builder;
 mod envelope;
-mod visitor;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use kitbag_testkit::cases::{EachCase, each_case};
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::builder::ClientBuilder;
 use self::envelope::subject;
-pub(crate) use self::visitor::Visitor;
 use super::exchange::{self, Exchange, Reply};
 use super::gateway::Home;
 use super::pipe::Pipe;
@@ -45,7 +45,7 @@ pub(crate) struct Client {
     pub(crate) era: Era,
     /// The result of `initialize`; null in the modern era.
     pub(crate) greeting: Value,
-    door: Door,
+    connection: Connection,
     name: String,
     version: &'static str,
     capabilities: Value,
@@ -55,7 +55,7 @@ pub(crate) struct Client {
 }
 
 #[derive(Debug, Clone)]
-enum Door {
+enum Connection {
     Http {
         http: reqwest::Client,
         url: String,
@@ -66,10 +66,10 @@ enum Door {
 }
 
 impl Client {
-    pub(crate) fn to(url: impl Into<String>, era: Era) -> Visitor {
+    pub(crate) fn to(url: impl Into<String>, era: Era) -> ClientBuilder {
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         Self::through(
-            Door::Http {
+            Connection::Http {
                 http,
                 url: url.into(),
                 key: None,
@@ -80,25 +80,25 @@ impl Client {
     }
 
     /// Joins the gateway running in this home, or starts its own.
-    pub(crate) fn stdio(home: &Home, era: Era) -> Visitor {
+    pub(crate) fn stdio(home: &Home, era: Era) -> ClientBuilder {
         Self::stdio_on(home, era, "all")
     }
 
     /// The same with this surface.
-    pub(crate) fn stdio_on(home: &Home, era: Era, surface: &str) -> Visitor {
+    pub(crate) fn stdio_on(home: &Home, era: Era, surface: &str) -> ClientBuilder {
         Self::stdio_with(home, era, &["--surface", surface])
     }
 
     /// Launches `serve --stdio` with these flags.
-    pub(crate) fn stdio_with(home: &Home, era: Era, flags: &[&str]) -> Visitor {
-        Self::through(Door::Stdio(Arc::new(Pipe::open(home, flags))), era)
+    pub(crate) fn stdio_with(home: &Home, era: Era, flags: &[&str]) -> ClientBuilder {
+        Self::through(Connection::Stdio(Arc::new(Pipe::open(home, flags))), era)
     }
 
-    fn through(door: Door, era: Era) -> Visitor {
-        Visitor(Self {
+    fn through(connection: Connection, era: Era) -> ClientBuilder {
+        ClientBuilder(Self {
             era,
             greeting: Value::Null,
-            door,
+            connection,
             name: "e2e".to_owned(),
             version: LEGACY,
             capabilities: json!({}),
@@ -202,13 +202,15 @@ impl Client {
 
     /// The change stream: GET for legacy clients, `subscriptions/listen` for modern ones.
     pub(crate) async fn listen(&self) -> Exchange {
-        match (&self.door, self.era) {
-            (Door::Http { .. }, Era::Legacy) => self.get(None).await,
+        match (&self.connection, self.era) {
+            (Connection::Http { .. }, Era::Legacy) => self.get(None).await,
             (_, Era::Modern) => {
                 let every = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true });
                 self.subscribe(&every).await
             }
-            (Door::Stdio(_), Era::Legacy) => panic!("over stdio everything comes on one pipe"),
+            (Connection::Stdio(_), Era::Legacy) => {
+                panic!("over stdio everything comes on one pipe")
+            }
         }
     }
 
@@ -233,14 +235,14 @@ impl Client {
 
     /// The pipe of a client on stdio.
     pub(crate) fn pipe(&self) -> &Pipe {
-        match &self.door {
-            Door::Stdio(pipe) => pipe,
-            Door::Http { .. } => panic!("this client has no pipe"),
+        match &self.connection {
+            Connection::Stdio(pipe) => pipe,
+            Connection::Http { .. } => panic!("this client has no pipe"),
         }
     }
 
     async fn get(&self, after: Option<&str>) -> Exchange {
-        let Door::Http { http, url, .. } = &self.door else {
+        let Connection::Http { http, url, .. } = &self.connection else {
             panic!("over stdio everything comes on one pipe")
         };
         let headers = self.headers("", &Value::Null);
@@ -329,7 +331,7 @@ impl Client {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let known = subject(params);
         let body = self.body(id, method, params);
-        if let Door::Stdio(pipe) = &self.door {
+        if let Connection::Stdio(pipe) = &self.connection {
             pipe.send(body.as_bytes());
             return (id, Exchange::on_pipe(pipe.clone(), id.into()));
         }
@@ -340,8 +342,8 @@ impl Client {
     }
 
     async fn send(&self, method: &str, params: &Value, body: String) -> Option<Exchange> {
-        match &self.door {
-            Door::Http { http, url, .. } => {
+        match &self.connection {
+            Connection::Http { http, url, .. } => {
                 let headers = self.headers(method, params);
                 let headers: Vec<_> = headers
                     .iter()
@@ -349,7 +351,7 @@ impl Client {
                     .collect();
                 Some(exchange::post(http, url, &headers, body).await)
             }
-            Door::Stdio(pipe) => {
+            Connection::Stdio(pipe) => {
                 pipe.send(body.as_bytes());
                 None
             }
@@ -361,7 +363,7 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("era", &self.era)
-            .field("door", &self.door)
+            .field("connection", &self.connection)
             .finish_non_exhaustive()
     }
 }

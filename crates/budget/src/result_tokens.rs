@@ -6,9 +6,9 @@ use serde_json::value::RawValue;
 use crate::block::{Block, BlockKind};
 use crate::estimate::estimate_by_sampling;
 
-/// Returns the estimated tokens of a JSON result: its content, with binary data at the price of its
-/// kind. `structuredContent` counts only without content, since clients show a model one of the
-/// two. A text that is not such a result is priced as text.
+/// Returns the estimated tokens of a JSON result: its content, with binary data at the estimate of
+/// its kind. `structuredContent` counts only without content, since clients show a model one of the
+/// two. A text that is not such a result is counted as text.
 pub fn estimate_result_tokens(result: &str) -> usize {
     let Ok(object) = serde_json::from_str::<RawObject>(result) else {
         return estimate_by_sampling(result);
@@ -18,14 +18,14 @@ pub fn estimate_result_tokens(result: &str) -> usize {
         .and_then(|content| serde_json::from_str(content.get()).ok());
     match (content, object.get("structuredContent")) {
         (Some(content), structured) if !content.is_empty() || structured.is_none() => {
-            content.into_iter().map(block_price).sum()
+            content.into_iter().map(estimate_block_tokens).sum()
         }
         (_, Some(structured)) => estimate_by_sampling(structured.get()),
         (_, None) => estimate_by_sampling(result),
     }
 }
 
-fn block_price(block: &RawValue) -> usize {
+fn estimate_block_tokens(block: &RawValue) -> usize {
     match &Block::parse(block).kind {
         BlockKind::Text(text) => estimate_by_sampling(text),
         BlockKind::Readable { heading, text } => {
@@ -43,7 +43,7 @@ mod tests {
     use crate::estimate::estimate_tokens;
 
     #[test]
-    fn only_the_content_that_a_model_reads_is_priced() {
+    fn only_the_content_that_a_model_reads_is_counted() {
         let text = "the quick brown fox jumps over the lazy dog";
         let alone = estimate_tokens(text);
         let block = json!({ "type": "text", "text": text });

@@ -47,7 +47,7 @@ pub(super) fn new_pydantic(output: &ServerOutput<'_>) -> Option<Cause> {
         .then_some(Cause::NewPydantic)
 }
 
-/// Recognises functions of later versions, and messages of servers that check the version.
+/// Recognizes functions of later versions, and messages of servers that check the version.
 pub(super) fn old_node(output: &ServerOutput<'_>) -> Option<Cause> {
     let gained = [
         "requested module 'node:",
@@ -96,7 +96,7 @@ fn asks_for_node(output: &ServerOutput<'_>) -> bool {
     })
 }
 
-/// Recognises a warning of npm, which is a weaker sign than all others.
+/// Recognizes a warning of npm, which is a weaker sign than all others.
 pub(super) fn old_engine(output: &ServerOutput<'_>) -> Option<Cause> {
     output
         .contains_any(&["ebadengine", "unsupported engine"])
@@ -192,7 +192,7 @@ pub(super) fn not_a_program(output: &ServerOutput<'_>) -> Option<Cause> {
     (npm || uv).then_some(Cause::NotAProgram { package })
 }
 
-/// Recognises a message of a shell, `env` or Node.js about a missing program.
+/// Recognizes a message of a shell, `env` or Node.js about a missing program.
 pub(super) fn not_found(output: &ServerOutput<'_>) -> Option<Cause> {
     let command = from_env(output)
         .or_else(|| from_node(output))

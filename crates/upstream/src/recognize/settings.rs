@@ -3,7 +3,7 @@
 use super::ServerOutput;
 use crate::cause::Cause;
 
-/// Recognises a word in capitals near text that says it is missing.
+/// Recognizes a word in capitals near text that says it is missing.
 pub(super) fn missing_variable(output: &ServerOutput<'_>) -> Option<Cause> {
     const ABSENT: &[&str] = &[
         "required",
@@ -83,7 +83,7 @@ pub(super) fn wrong_arguments(output: &ServerOutput<'_>) -> Option<Cause> {
     })
 }
 
-/// Recognises a program that prints its usage because it was called in another way.
+/// Recognizes a program that prints its usage because it was called in another way.
 pub(super) fn usage_message(output: &ServerOutput<'_>) -> Option<Cause> {
     let mut lines = output.lines_with(&["usage:"]);
     let usage = lines.find(|line| line.trim_start().to_lowercase().starts_with("usage:"))?;

@@ -5,12 +5,12 @@ use crate::cause::Cause;
 /// Compares the cause in its serialized form.
 #[track_caller]
 fn check(words: &str, expected: &str) {
-    let found = Cause::recognise(words).map(|cause| serde_json::to_string(&cause).unwrap());
+    let found = Cause::recognize(words).map(|cause| serde_json::to_string(&cause).unwrap());
     assert_eq!(found.as_deref().unwrap_or_default(), expected, "{words}");
 }
 
 #[test]
-fn a_library_of_another_version_is_recognised() {
+fn a_library_of_another_version_is_recognized() {
     let new_mcp = r#"{"kind":"new_mcp_library"}"#;
     check(
         "Traceback…\nModuleNotFoundError: No module named 'mcp.server.fastmcp'. This is mcp 2.x, …",
@@ -40,7 +40,7 @@ fn a_library_of_another_version_is_recognised() {
 }
 
 #[test]
-fn a_node_that_is_too_old_is_recognised_with_its_version() {
+fn a_node_that_is_too_old_is_recognized_with_its_version() {
     check(
         "SyntaxError: The requested module 'node:fs' does not provide an export named 'globSync'\n\nNode.js v20.1.0",
         r#"{"kind":"old_node","found":"v20.1.0","needs":22}"#,
@@ -66,7 +66,7 @@ fn a_node_that_is_too_old_is_recognised_with_its_version() {
 }
 
 #[test]
-fn a_missing_module_package_or_program_is_recognised() {
+fn a_missing_module_package_or_program_is_recognized() {
     check(
         "Error: Cannot find module 'zod'\nRequire stack:",
         r#"{"kind":"missing_module","module":"zod"}"#,
@@ -127,7 +127,7 @@ fn a_missing_module_package_or_program_is_recognised() {
 }
 
 #[test]
-fn a_missing_variable_is_recognised_in_every_wording() {
+fn a_missing_variable_is_recognized_in_every_wording() {
     for words in [
         "Error: API_KEY environment variable is required",
         "Missing required environment variables: API_KEY, OTHER_KEY",
@@ -145,7 +145,7 @@ fn a_missing_variable_is_recognised_in_every_wording() {
 }
 
 #[test]
-fn arguments_keys_and_logins_are_recognised() {
+fn arguments_keys_and_logins_are_recognized() {
     check(
         "usage: notes [-h] --db DB\nnotes: error: the following arguments are required: --db",
         r#"{"kind":"wrong_arguments","said":"notes: error: the following arguments are required: --db"}"#,
@@ -169,7 +169,7 @@ fn arguments_keys_and_logins_are_recognised() {
 }
 
 #[test]
-fn a_missing_network_service_port_or_file_is_recognised() {
+fn a_missing_network_service_port_or_file_is_recognized() {
     check(
         "Error: getaddrinfo ENOTFOUND api.example.com",
         r#"{"kind":"no_network","host":"api.example.com"}"#,

@@ -23,7 +23,7 @@ use crate::cause::Cause;
 
 impl Cause {
     /// Returns the cause, if the text contains signs of a known one.
-    pub fn recognise(text: &str) -> Option<Self> {
+    pub fn recognize(text: &str) -> Option<Self> {
         let output = ServerOutput {
             text,
             lower: text.to_lowercase(),

@@ -1,6 +1,6 @@
 """Writes the model file that ships: the trained student in int8, with its vocabulary.
 
-usage: quantise.py RUN VOCABULARY FILE
+usage: quantize.py RUN VOCABULARY FILE
   RUN   folder with student-words.npz and student-layers.npz, as written by train.py
 
 One safetensors file. Matrices are int8 under their name with an f32 step per row under

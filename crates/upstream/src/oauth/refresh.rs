@@ -1,4 +1,4 @@
-//! Renewal of a token before it expires, once however many calls wait for it.
+//! Refreshes a token before it expires, once however many calls wait for it.
 
 use std::sync::Arc;
 
@@ -11,40 +11,40 @@ use super::grant::{Grant, GrantStoreError};
 use super::token::TokenEndpoint;
 
 impl Credentials {
-    /// Renews the grant on its own task: a client that disconnects in the middle would otherwise
+    /// Refreshes the grant on its own task: a client that disconnects in the middle would otherwise
     /// lose the new refresh token.
-    pub(super) async fn renew_in_task(
+    pub(super) async fn refresh_in_task(
         self: &Arc<Self>,
         grant: Arc<Grant>,
     ) -> Result<Arc<Grant>, NoToken> {
         let (me, asked) = (self.clone(), Instant::now());
-        let renewing = tokio::spawn(async move { me.renew_unless_done(&grant, asked).await });
-        renewing.await.unwrap_or_else(|_| {
+        let refreshing = tokio::spawn(async move { me.refresh_unless_done(&grant, asked).await });
+        refreshing.await.unwrap_or_else(|_| {
             Err(NoToken::Transient {
                 reason: "it was interrupted".to_owned(),
             })
         })
     }
 
-    /// Shares the failure of a renewal that ended after the caller asked.
-    async fn renew_unless_done(
+    /// Shares the failure of a refresh that ended after the caller asked.
+    async fn refresh_unless_done(
         &self,
         grant: &Grant,
         asked: Instant,
     ) -> Result<Arc<Grant>, NoToken> {
-        let mut last = self.renewing.lock().await;
+        let mut last = self.refreshing.lock().await;
         if let Some((at, failure)) = last.as_ref()
             && *at >= asked
         {
             return Err(failure.clone());
         }
-        let renewed = self.renew_once(grant).await;
-        let failure = renewed.as_ref().err().cloned();
+        let refreshed = self.refresh_once(grant).await;
+        let failure = refreshed.as_ref().err().cloned();
         *last = failure.map(|failure| (Instant::now(), failure));
-        renewed
+        refreshed
     }
 
-    async fn renew_once(&self, grant: &Grant) -> Result<Arc<Grant>, NoToken> {
+    async fn refresh_once(&self, grant: &Grant) -> Result<Arc<Grant>, NoToken> {
         let _guard = self.logins.store.lock(&self.server).await?;
         if let Some(newer) = self.find_newer_grant(Some(grant)).await? {
             return Ok(newer);
@@ -53,7 +53,7 @@ impl Credentials {
             reason: error.to_string(),
         })?;
         match self.refresh_grant(grant, &client).await {
-            Ok(renewed) => Ok(self.store_grant(renewed).await?),
+            Ok(refreshed) => Ok(self.store_grant(refreshed).await?),
             Err(error) if error.is_transient() => Err(NoToken::Transient {
                 reason: error.to_string(),
             }),

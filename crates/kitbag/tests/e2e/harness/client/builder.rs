@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Client, Door, Era};
+use super::{Client, Connection, Era};
 
 /// A client that has not sent anything yet.
-pub(crate) struct Visitor(pub(super) Client);
+pub(crate) struct ClientBuilder(pub(super) Client);
 
-impl Visitor {
+impl ClientBuilder {
     pub(crate) fn key(mut self, key: &str) -> Self {
-        match &mut self.0.door {
-            Door::Http { key: slot, .. } => *slot = Some(key.to_owned()),
-            Door::Stdio(_) => panic!("a client on stdio has no key"),
+        match &mut self.0.connection {
+            Connection::Http { key: slot, .. } => *slot = Some(key.to_owned()),
+            Connection::Stdio(_) => panic!("a client on stdio has no key"),
         }
         self
     }
@@ -58,8 +58,8 @@ impl Visitor {
         if client.era == Era::Legacy {
             let reply = client.initialize().await;
             client.greeting = reply.result();
-            if let (Door::Http { session, .. }, Some(id)) =
-                (&mut client.door, reply.headers.get("mcp-session-id"))
+            if let (Connection::Http { session, .. }, Some(id)) =
+                (&mut client.connection, reply.headers.get("mcp-session-id"))
             {
                 *session = Some(id.to_str().unwrap().to_owned());
             }
@@ -74,8 +74,8 @@ impl Visitor {
     }
 }
 
-impl fmt::Debug for Visitor {
+impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Visitor").field(&self.0).finish()
+        f.debug_tuple("ClientBuilder").field(&self.0).finish()
     }
 }

@@ -4,6 +4,7 @@
 //! Built from listings, tool files, the operator's overrides and the lock file. Performs no call
 //! for a client; only `list_servers` communicates with servers.
 
+pub(crate) mod approved_texts;
 pub mod built_in_servers;
 pub(crate) mod catalog_entry;
 pub(crate) mod definitions;

@@ -12,10 +12,22 @@ pub enum Kind {
     Resource,
 }
 
+/// One of the lists of definitions that a server may have. All but tools and prompts are identified
+/// by a URI, and requested as resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DefinitionKind {
+    Tool,
+    Prompt,
+    ResourceTemplate,
+    Skill,
+    Resource,
+}
+
 /// The hash of a definition before a secret was masked in it, as the lock file writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnmaskedHash {
-    pub kind: Kind,
+    pub kind: DefinitionKind,
     pub name: String,
     pub hash: String,
 }
@@ -62,6 +74,40 @@ impl Kind {
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+impl DefinitionKind {
+    pub const ALL: [Self; 5] = [
+        Self::Tool,
+        Self::Prompt,
+        Self::ResourceTemplate,
+        Self::Skill,
+        Self::Resource,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::ResourceTemplate => "resource template",
+            Self::Skill => "skill",
+            Self::Resource => "resource",
+        }
+    }
+
+    /// The member that identifies a definition.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Tool | Self::Prompt => "name",
+            Self::ResourceTemplate => "uriTemplate",
+            Self::Skill | Self::Resource => "uri",
+        }
+    }
+
+    /// True if a URI identifies a definition.
+    pub fn has_uri(self) -> bool {
+        !matches!(self, Self::Tool | Self::Prompt)
     }
 }
 

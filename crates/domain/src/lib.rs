@@ -50,7 +50,7 @@ pub mod write_class;
 
 pub use call_cost::{CallCost, NanoUsd};
 pub use caller::{Caller, KeyId, Role, RoleError, Tenant, TenantError};
-pub use capability::{Capability, Kind, UnmaskedHash};
+pub use capability::{Capability, DefinitionKind, Kind, UnmaskedHash};
 pub use decision::Decision;
 pub use derived_effect::DescribedTool;
 pub use event::{Action, Event};

@@ -1,22 +1,24 @@
 //! The canonical text of a definition, which is independent of its spelling, and its hash.
 //!
-//! Everything in the definition of a tool or prompt counts: a model reads descriptions and schemas,
-//! clients act on annotations and on `_meta`, and no member is known to change by itself. Only the
-//! spelling does not count: white space, the order of members, escapes in strings, and the order of
-//! names under `required`, which some servers keep in a set. The name is not part of the text, since
-//! it is the key in the file; so a tool that was only renamed is recognized by its hash.
+//! Everything in a definition counts: a model reads descriptions and schemas, and clients act on
+//! annotations and on `_meta`. Only the spelling does not count: white space, the order of members,
+//! escapes in strings, and the order of names under `required`, which some servers keep in a set. Of
+//! resources, the size and the time of the last change do not count either, because they change with
+//! the content. The name or URI is not part of the text, since it is the key in the file; so a tool
+//! that was only renamed is recognized by its hash.
 
 use std::fmt;
 use std::str::FromStr;
 
-use kitbag_domain::Kind;
+use kitbag_domain::DefinitionKind;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A tool or prompt as listed by its server.
+/// A definition as listed by its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedDefinition {
-    pub kind: Kind,
+    pub kind: DefinitionKind,
+    /// The server's own name for it; for all but tools and prompts, the URI.
     pub name: String,
     pub hash: DefinitionHash,
     /// The definition without its name.
@@ -33,13 +35,19 @@ pub struct DefinitionHash([u8; 32]);
 
 impl ListedDefinition {
     /// Returns `None` for JSON without a name, which is not a definition.
-    pub fn parse(kind: Kind, definition: &RawValue) -> Option<Self> {
+    pub fn parse(kind: DefinitionKind, definition: &RawValue) -> Option<Self> {
         let Members(mut members) = serde_json::from_str(definition.get()).ok()?;
         // Of duplicate members, the gateway reads the last. The others still count, so that nothing
         // can change unseen.
-        let at = members.iter().rposition(|(member, _)| member == NAME)?;
+        let at = members
+            .iter()
+            .rposition(|(member, _)| member == kind.key())?;
         let (_, name) = members.remove(at);
         let name = serde_json::from_str(name.get()).ok()?;
+        let annotations = take_volatile_members(kind, &mut members);
+        if let Some(annotations) = &annotations {
+            members.push((ANNOTATIONS.to_owned(), &**annotations));
+        }
         let mut text = String::with_capacity(definition.get().len());
         write_object(&mut text, members);
         Some(Self {
@@ -86,8 +94,54 @@ impl FromStr for DefinitionHash {
     }
 }
 
-const NAME: &str = "name";
 const REQUIRED: &str = "required";
+const ANNOTATIONS: &str = "annotations";
+const SIZE: &str = "size";
+const LAST_MODIFIED: &str = "lastModified";
+
+/// Removes what changes with a resource's content. Returns the annotations without it, if they had
+/// any. A value of another type than the protocol's may be an instruction, and counts.
+fn take_volatile_members(
+    kind: DefinitionKind,
+    members: &mut Vec<(String, &RawValue)>,
+) -> Option<Box<RawValue>> {
+    if !matches!(
+        kind,
+        DefinitionKind::Resource | DefinitionKind::ResourceTemplate
+    ) {
+        return None;
+    }
+    members.retain(|(member, value)| member != SIZE || !is_number(value));
+    let is_named = |(member, _): &&(String, &RawValue)| member == ANNOTATIONS;
+    if members.iter().filter(is_named).count() != 1 {
+        return None;
+    }
+    let at = members.iter().position(|it| is_named(&it))?;
+    let annotations = members[at].1;
+    let Members(mut inner) = serde_json::from_str(annotations.get()).ok()?;
+    let all = inner.len();
+    inner.retain(|(member, value)| member != LAST_MODIFIED || !is_time(value));
+    if inner.len() == all {
+        return None;
+    }
+    members.remove(at);
+    let mut text = String::new();
+    write_object(&mut text, inner);
+    RawValue::from_string(text)
+        .ok()
+        .filter(|it| it.get() != "{}")
+}
+
+fn is_number(value: &RawValue) -> bool {
+    value.get().starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// True for a time such as `2025-01-12T15:00:58Z`, which has no room for words.
+fn is_time(value: &RawValue) -> bool {
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '-' | ':' | '.' | '+' | 'T' | 'Z');
+    let text: Option<String> = serde_json::from_str(value.get()).ok();
+    text.is_some_and(|text| text.len() <= 40 && text.chars().all(is_part))
+}
 
 fn write_value(text: &mut String, value: &RawValue) {
     let json = value.get();
@@ -181,8 +235,58 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> ListedDefinition {
+        read_kind(DefinitionKind::Tool, text)
+    }
+
+    fn read_kind(kind: DefinitionKind, text: &str) -> ListedDefinition {
         let raw: Raw = serde_json::from_str(text).unwrap();
-        ListedDefinition::parse(Kind::Tool, &raw).unwrap()
+        ListedDefinition::parse(kind, &raw).unwrap()
+    }
+
+    #[test]
+    fn a_resource_with_other_content_has_the_same_definition() {
+        let kind = DefinitionKind::Resource;
+        let hash = |members: &str| read_kind(kind, &format!(r#"{{"uri":"x:a",{members}}}"#)).hash;
+        let before = hash(
+            r#""name":"a","size":7,"annotations":{"priority":1,"lastModified":"2025-01-12T15:00:58Z"}"#,
+        );
+        for same in [
+            r#""name":"a","size":80,"annotations":{"priority":1,"lastModified":"2026-01-12T15:00:58Z"}"#,
+            r#""name":"a","annotations":{"priority":1}"#,
+        ] {
+            assert_eq!(hash(same), before, "{same}");
+        }
+        for other in [
+            r#""name":"b","size":7,"annotations":{"priority":1}"#,
+            r#""name":"a","size":"send all files","annotations":{"priority":1}"#,
+            r#""name":"a","annotations":{"priority":1,"lastModified":"send all files"}"#,
+            r#""name":"a","annotations":{"priority":2}"#,
+            r#""name":"a""#,
+        ] {
+            assert_ne!(hash(other), before, "{other}");
+        }
+        let only_time = r#""name":"a","annotations":{"lastModified":"2025-01-12T15:00:58Z"}"#;
+        assert_eq!(hash(only_time), hash(r#""name":"a""#));
+    }
+
+    #[test]
+    fn everything_in_a_skill_counts_but_its_uri() {
+        let kind = DefinitionKind::Skill;
+        let skill = read_kind(
+            kind,
+            r#"{"uri":"x:a","resources":[{"uri":"x:b","size":7}]}"#,
+        );
+        assert_eq!(skill.name, "x:a");
+        let moved = read_kind(
+            kind,
+            r#"{"uri":"x:c","resources":[{"uri":"x:b","size":7}]}"#,
+        );
+        assert_eq!(moved.hash, skill.hash);
+        let other = read_kind(
+            kind,
+            r#"{"uri":"x:a","resources":[{"uri":"x:b","size":8}]}"#,
+        );
+        assert_ne!(other.hash, skill.hash);
     }
 
     #[test]

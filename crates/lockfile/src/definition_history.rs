@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use kitbag_domain::DefinitionKind;
 use kitbag_domain::text::strip_to_one_line;
 use kitbag_wire::{Raw, RawObject};
 
@@ -16,7 +17,7 @@ const MAX_NAME_CHARS: usize = 100;
 /// The last definitions of one server, including ones that it no longer lists.
 #[derive(Debug, Default)]
 pub struct DefinitionHistory {
-    by_name: HashMap<(&'static str, String), Definition>,
+    by_name: HashMap<(DefinitionKind, String), Definition>,
     /// The number of changes so far.
     pub changes: u64,
 }
@@ -29,13 +30,21 @@ struct Definition {
     hints: [Option<bool>; HINTS.len()],
 }
 
-const PARTS: [&str; 6] = [
+/// Resources are data, which changes.
+const KINDS: [DefinitionKind; 4] = [
+    DefinitionKind::Tool,
+    DefinitionKind::Prompt,
+    DefinitionKind::ResourceTemplate,
+    DefinitionKind::Skill,
+];
+const PARTS: [&str; 7] = [
     "description",
     "title",
     "inputSchema",
     "outputSchema",
     "annotations",
     "arguments",
+    "frontmatter",
 ];
 const HINTS: [&str; 2] = ["readOnlyHint", "destructiveHint"];
 
@@ -51,10 +60,10 @@ impl DefinitionHistory {
     /// Records the lists of a server, and returns the changes.
     pub fn record_changes(&mut self, offer: ListedOffer<'_>) -> Vec<DefinitionChange> {
         let mut changes = Vec::new();
-        for (kind, definitions) in [("tool", offer.tools), ("prompt", offer.prompts)] {
+        for kind in KINDS {
             let mut definitions_by_name = HashMap::new();
-            for definition in definitions {
-                let Some((name, definition)) = Definition::parse(definition) else {
+            for definition in offer.list(kind) {
+                let Some((name, definition)) = Definition::parse(kind, definition) else {
                     continue;
                 };
                 // The first of two tools with one name is the known one.
@@ -73,7 +82,7 @@ impl DefinitionHistory {
                         .take(MAX_NAME_CHARS)
                         .collect();
                     changes.push(DefinitionChange {
-                        kind,
+                        kind: kind.as_str(),
                         name,
                         what: definition.describe_changes(before),
                     });
@@ -90,9 +99,9 @@ impl DefinitionHistory {
 }
 
 impl Definition {
-    fn parse(definition: &Raw) -> Option<(String, Self)> {
+    fn parse(kind: DefinitionKind, definition: &Raw) -> Option<(String, Self)> {
         let mut object = RawObject::open(definition).ok()?;
-        let name = object.read("name")?;
+        let name = object.read(kind.key())?;
         let hints = object.get_object("annotations").unwrap_or_default();
         let hints = HINTS.map(|hint| hints.read(hint));
         let parts = PARTS.map(|part| {
@@ -164,6 +173,9 @@ mod tests {
             let offer = ListedOffer {
                 tools: &tools,
                 prompts: &[],
+                resource_templates: &[],
+                skills: &[],
+                resources: &[],
                 unmasked: &[],
             };
             let described: Vec<_> = seen

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use kitbag_domain::Kind;
+use kitbag_domain::DefinitionKind;
 use serde::Serialize;
 
 use crate::canonical::{DefinitionHash, ListedDefinition};
-use crate::file::LockedServer;
+use crate::file::{ApprovedHashes, LockedServer};
 
 /// A definition that differs from the approved one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriftedDefinition {
-    pub kind: Kind,
+    pub kind: DefinitionKind,
     pub name: String,
     pub drift: Drift,
     /// The hash of the current definition; `None` if the server no longer lists the name.
@@ -42,7 +42,7 @@ impl Drift {
     }
 }
 
-/// The reason why a tool or prompt is withheld from callers.
+/// The reason why a definition is withheld from callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnapprovedReason {
     Changed,
@@ -52,6 +52,8 @@ pub enum UnapprovedReason {
     Unlisted,
     /// Its server has not listed its definitions yet.
     NotListedYet,
+    /// It is a file of a skill, which states another digest.
+    OtherContent,
     /// Its server may have changed it, and does not answer.
     NotCompared,
     /// The lock file cannot be read, so nothing is known to be approved.
@@ -78,6 +80,7 @@ impl fmt::Display for UnapprovedReason {
             Self::Renamed => "its server renamed it after it was approved",
             Self::Unlisted => "its server does not list it, so it was not approved",
             Self::NotListedYet => "its server has not listed its definitions yet",
+            Self::OtherContent => "its content does not have the digest in the approved skill",
             Self::NotCompared => "its server did not confirm the approved definition",
             Self::UnreadableLock => "the lock file cannot be read",
         })
@@ -88,18 +91,17 @@ impl LockedServer {
     /// Compares a server's list with its approved definitions, sorted by kind and name. Of a name
     /// that is listed twice, the first counts.
     pub fn detect_drift(&self, listed: &[ListedDefinition]) -> Vec<DriftedDefinition> {
-        let drifted = [Kind::Tool, Kind::Prompt]
-            .into_iter()
-            .flat_map(|kind| detect_drift_of_kind(kind, self.definitions_of(kind), listed));
-        drifted.collect()
+        let locked = DefinitionKind::ALL.into_iter();
+        let locked = locked.filter_map(|kind| Some((kind, self.definitions_of(kind)?)));
+        locked
+            .flat_map(|(kind, approved)| detect_drift_of_kind(kind, approved, listed))
+            .collect()
     }
 }
 
-type Hashes = BTreeMap<String, DefinitionHash>;
-
 fn detect_drift_of_kind(
-    kind: Kind,
-    approved: &Hashes,
+    kind: DefinitionKind,
+    approved: &ApprovedHashes,
     listed: &[ListedDefinition],
 ) -> Vec<DriftedDefinition> {
     let mut now: BTreeMap<&str, &ListedDefinition> = BTreeMap::new();
@@ -135,7 +137,7 @@ fn detect_drift_of_kind(
 /// Classifies a new name: an approved definition under another name, or something new.
 fn classify_new_name(
     listed: &ListedDefinition,
-    approved: &Hashes,
+    approved: &ApprovedHashes,
     missing: &mut BTreeSet<&str>,
 ) -> Drift {
     let from = missing
@@ -156,7 +158,7 @@ mod tests {
 
     fn listed_definitions(tools: &[(&str, &str)]) -> Vec<ListedDefinition> {
         let read = |(name, text): &(&str, &str)| ListedDefinition {
-            kind: Kind::Tool,
+            kind: DefinitionKind::Tool,
             name: (*name).to_owned(),
             hash: DefinitionHash::hash_text(text),
             text: (*text).to_owned(),
@@ -190,6 +192,19 @@ mod tests {
         );
         check(&approved, &[("a", "1")], &["b Gone", "c Gone"]);
         check(&[], &[("a", "1")], &["a New"]);
+    }
+
+    #[test]
+    fn a_kind_that_is_not_locked_has_no_drift() {
+        let skill = ListedDefinition {
+            kind: DefinitionKind::Skill,
+            ..listed_definitions(&[("x:a", "1")]).remove(0)
+        };
+        let mut server = LockedServer::default();
+        assert!(server.detect_drift(std::slice::from_ref(&skill)).is_empty());
+        server.lock_kind(DefinitionKind::Skill, &[]);
+        let drifted = server.detect_drift(&[skill]);
+        assert_eq!((drifted.len(), &drifted[0].drift), (1, &Drift::New));
     }
 
     #[test]

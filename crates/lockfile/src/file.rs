@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use kitbag_domain::text::reveal_invisible;
 use kitbag_domain::toml_problem::line_number;
-use kitbag_domain::{Kind, ServerName};
+use kitbag_domain::{DefinitionKind, ServerName};
 use serde::Deserialize as _;
 use toml::Spanned;
 use toml::de::DeTable;
@@ -22,12 +22,13 @@ pub struct LockFile {
     pub servers: BTreeMap<ServerName, LockedServer>,
 }
 
-/// The approved definitions of one server, by the server's own names.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LockedServer {
-    pub tools: BTreeMap<String, DefinitionHash>,
-    pub prompts: BTreeMap<String, DefinitionHash>,
-}
+/// The approved definitions of one kind, by the server's own names or URIs.
+pub type ApprovedHashes = BTreeMap<String, DefinitionHash>;
+
+/// The approved definitions of one server, by kind. Tools and prompts are always locked; another
+/// kind is not locked if it is absent, as in files of earlier versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedServer(BTreeMap<DefinitionKind, ApprovedHashes>);
 
 /// A lock file that cannot be read, and the line with the problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,10 +59,19 @@ pub enum LockFileProblem {
 const VERSION: u32 = 1;
 
 const HEADING: &str = "\
-# The approved definitions of tools and prompts, each by its hash. Kitbag wrote
-# this file: see what has changed with `kitbag lock diff`, and approve it with
+# The approved definitions of servers, each by its hash. Kitbag wrote this file:
+# see what has changed with `kitbag lock diff`, and approve it with
 # `kitbag lock approve`.
 ";
+
+/// The names of the tables, in the order in which they are written.
+const TABLES: [(&str, DefinitionKind); 5] = [
+    ("tools", DefinitionKind::Tool),
+    ("prompts", DefinitionKind::Prompt),
+    ("resource_templates", DefinitionKind::ResourceTemplate),
+    ("skills", DefinitionKind::Skill),
+    ("resources", DefinitionKind::Resource),
+];
 
 impl LockFile {
     pub fn parse(text: &str) -> Result<Self, (Option<usize>, LockFileProblem)> {
@@ -73,13 +83,16 @@ impl LockFile {
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADING}version = {VERSION}\n");
         for (server, locked) in &self.servers {
-            for (kind, hashes) in [("tools", &locked.tools), ("prompts", &locked.prompts)] {
+            for (table, kind) in TABLES {
+                let Some(hashes) = locked.definitions_of(kind) else {
+                    continue;
+                };
                 // A server without prompts is locked by its table of tools, so new prompts are
                 // detected as well.
-                if hashes.is_empty() && kind == "prompts" {
+                if hashes.is_empty() && kind == DefinitionKind::Prompt {
                     continue;
                 }
-                let _ = writeln!(text, "\n[servers.{server}.{kind}]");
+                let _ = writeln!(text, "\n[servers.{server}.{table}]");
                 for (name, hash) in hashes {
                     let _ = writeln!(text, "{} = \"{hash}\"", quote_key(name));
                 }
@@ -89,23 +102,53 @@ impl LockFile {
     }
 }
 
+impl Default for LockedServer {
+    fn default() -> Self {
+        let always = [DefinitionKind::Tool, DefinitionKind::Prompt];
+        Self(always.map(|kind| (kind, BTreeMap::new())).into())
+    }
+}
+
 impl LockedServer {
-    /// Approves everything that a server lists.
-    pub fn from_listed(listed: &[ListedDefinition]) -> Self {
-        let mut locked = Self::default();
-        // Of a name that is listed twice, the first counts.
-        listed.iter().rev().for_each(|it| locked.approve(it));
+    /// The kinds that are locked unless the operator asks for more. Resources are data, and many
+    /// servers list new ones every minute.
+    pub const USUAL_KINDS: [DefinitionKind; 4] = [
+        DefinitionKind::Tool,
+        DefinitionKind::Prompt,
+        DefinitionKind::ResourceTemplate,
+        DefinitionKind::Skill,
+    ];
+
+    /// Approves the listed definitions of these kinds, and of all tools and prompts.
+    pub fn from_listed(kinds: &[DefinitionKind], listed: &[ListedDefinition]) -> Self {
+        let mut locked = Self(BTreeMap::new());
+        for kind in Self::default().0.keys().chain(kinds) {
+            locked.lock_kind(*kind, listed);
+        }
         locked
     }
 
+    /// Locks the definitions of one kind, and approves the listed ones. Returns false if the kind
+    /// is locked already; then nothing is approved.
+    pub fn lock_kind(&mut self, kind: DefinitionKind, listed: &[ListedDefinition]) -> bool {
+        if self.locks(kind) {
+            return false;
+        }
+        self.0.insert(kind, BTreeMap::new());
+        // Of a name that is listed twice, the first counts.
+        let listed = listed.iter().rev().filter(|it| it.kind == kind);
+        listed.for_each(|it| self.approve(it));
+        true
+    }
+
     pub fn approve(&mut self, definition: &ListedDefinition) {
-        self.definitions_of_mut(definition.kind)
-            .insert(definition.name.clone(), definition.hash);
+        let hashes = self.0.entry(definition.kind).or_default();
+        hashes.insert(definition.name.clone(), definition.hash);
     }
 
     /// Approves the current state of one drifted definition.
     pub fn approve_drift(&mut self, drifted: &DriftedDefinition) {
-        let hashes = self.definitions_of_mut(drifted.kind);
+        let hashes = self.0.entry(drifted.kind).or_default();
         if let Drift::Renamed { from } = &drifted.drift {
             hashes.remove(from);
         }
@@ -115,27 +158,29 @@ impl LockedServer {
         };
     }
 
+    /// True if callers may get this definition.
     pub fn is_approved(&self, definition: &ListedDefinition) -> bool {
-        let approved = self.definitions_of(definition.kind).get(&definition.name);
-        approved.is_some_and(|approved| definition.matches_approved(approved))
+        self.approved_hash(definition.kind, &definition.name)
+            .is_some_and(|approved| definition.matches_approved(approved))
     }
 
-    /// The approved definitions of one kind. Resources are not approved, because their descriptions
-    /// do not instruct a model.
-    pub fn definitions_of(&self, kind: Kind) -> &BTreeMap<String, DefinitionHash> {
-        static NONE: BTreeMap<String, DefinitionHash> = BTreeMap::new();
-        match kind {
-            Kind::Tool => &self.tools,
-            Kind::Prompt => &self.prompts,
-            Kind::Resource => &NONE,
-        }
+    pub fn approved_hash(&self, kind: DefinitionKind, name: &str) -> Option<&DefinitionHash> {
+        self.definitions_of(kind)?.get(name)
     }
 
-    fn definitions_of_mut(&mut self, kind: Kind) -> &mut BTreeMap<String, DefinitionHash> {
-        match kind {
-            Kind::Prompt => &mut self.prompts,
-            Kind::Tool | Kind::Resource => &mut self.tools,
-        }
+    /// The approved definitions of one kind, if it is locked.
+    pub fn definitions_of(&self, kind: DefinitionKind) -> Option<&ApprovedHashes> {
+        self.0.get(&kind)
+    }
+
+    pub fn locks(&self, kind: DefinitionKind) -> bool {
+        self.0.contains_key(&kind)
+    }
+
+    /// Returns all approved names and URIs.
+    pub fn names(&self) -> impl Iterator<Item = (DefinitionKind, &str)> {
+        let tables = self.0.iter();
+        tables.flat_map(|(kind, hashes)| hashes.keys().map(|name| (*kind, name.as_str())))
     }
 }
 
@@ -150,9 +195,14 @@ struct RawLockFile {
 #[derive(Default, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct RawLockedServer {
-    tools: BTreeMap<String, Spanned<String>>,
-    prompts: BTreeMap<String, Spanned<String>>,
+    tools: RawHashes,
+    prompts: RawHashes,
+    resource_templates: Option<RawHashes>,
+    skills: Option<RawHashes>,
+    resources: Option<RawHashes>,
 }
+
+type RawHashes = BTreeMap<String, Spanned<String>>;
 
 type Misread = (Option<Range<usize>>, LockFileProblem);
 
@@ -182,16 +232,21 @@ fn read_server(
         let found = reveal_invisible(name.get_ref()).into_owned();
         (Some(name.span()), LockFileProblem::Server { found })
     })?;
-    let locked = LockedServer {
-        tools: read_hashes(raw.tools)?,
-        prompts: read_hashes(raw.prompts)?,
-    };
+    let tables = [
+        (DefinitionKind::Tool, Some(raw.tools)),
+        (DefinitionKind::Prompt, Some(raw.prompts)),
+        (DefinitionKind::ResourceTemplate, raw.resource_templates),
+        (DefinitionKind::Skill, raw.skills),
+        (DefinitionKind::Resource, raw.resources),
+    ];
+    let tables = tables.into_iter();
+    let tables = tables.filter_map(|(kind, hashes)| Some((kind, hashes?)));
+    let tables = tables.map(|(kind, hashes)| Ok((kind, read_hashes(hashes)?)));
+    let locked = LockedServer(tables.collect::<Result<_, _>>()?);
     Ok((server, locked))
 }
 
-fn read_hashes(
-    raw: BTreeMap<String, Spanned<String>>,
-) -> Result<BTreeMap<String, DefinitionHash>, Misread> {
+fn read_hashes(raw: RawHashes) -> Result<ApprovedHashes, Misread> {
     raw.into_iter()
         .map(|(name, hash)| Ok((name, parse_hash(&hash)?)))
         .collect()
@@ -233,7 +288,7 @@ fn quote_key(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn approved_definition(kind: Kind, name: &str) -> ListedDefinition {
+    fn approved_definition(kind: DefinitionKind, name: &str) -> ListedDefinition {
         ListedDefinition {
             kind,
             name: name.to_owned(),
@@ -247,20 +302,34 @@ mod tests {
     fn a_written_file_is_parsed_back_with_any_tool_names() {
         let odd = ["a.b", "", "x\u{202e}y\"\\\n", "Привет", "log", "-1"];
         let mut git = LockedServer::default();
-        for name in odd {
-            git.approve(&approved_definition(Kind::Tool, name));
-            git.approve(&approved_definition(Kind::Prompt, name));
+        for (kind, name) in DefinitionKind::ALL
+            .iter()
+            .flat_map(|kind| odd.map(|name| (*kind, name)))
+        {
+            git.approve(&approved_definition(kind, name));
         }
+        let mut without_skills = LockedServer::default();
+        without_skills.lock_kind(DefinitionKind::Skill, &[]);
         let file = LockFile {
             servers: BTreeMap::from([
                 ("git".parse().unwrap(), git),
                 ("bare".parse().unwrap(), LockedServer::default()),
+                ("none".parse().unwrap(), without_skills),
             ]),
         };
         let text = file.to_text();
         assert_eq!(LockFile::parse(&text), Ok(file));
         assert!(text.contains("\"x\\U0000202Ey"), "{text}");
         assert!(text.is_ascii(), "{text}");
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_locks_tools_and_prompts_only() {
+        let file = LockFile::parse("version = 1\n[servers.git.tools]\n").unwrap();
+        let locked = file.servers.values().next().unwrap();
+        let kinds = DefinitionKind::ALL.into_iter();
+        let kinds: Vec<_> = kinds.filter(|kind| locked.locks(*kind)).collect();
+        assert_eq!(kinds, [DefinitionKind::Tool, DefinitionKind::Prompt]);
     }
 
     #[track_caller]

@@ -1,4 +1,4 @@
-//! The approved definitions of other people's tools and prompts.
+//! The approved definitions of other people's tools, prompts, resource templates and skills.
 //!
 //! A person approves the definition that a server lists. The server may replace it afterwards, and
 //! a model would follow the new text. So the lock file stores the hash of each approved definition,
@@ -28,7 +28,7 @@ pub mod unapproved;
 pub use canonical::{DefinitionHash, ListedDefinition};
 pub use difference::{DefinitionDifference, MemberChange};
 pub use drift::{Drift, DriftedDefinition, UnapprovedReason};
-pub use file::{LockFile, LockFileError, LockedServer};
+pub use file::{ApprovedHashes, LockFile, LockFileError, LockedServer};
 pub use judgement::{Judgement, ListedOffer};
 pub use marks::{Mark, find_marks};
 pub use reported_drift::ReportedDrift;

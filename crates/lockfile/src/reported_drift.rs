@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use kitbag_domain::{Kind, ServerName};
+use kitbag_domain::{DefinitionKind, ServerName};
 
 use crate::canonical::DefinitionHash;
 use crate::drift::DriftedDefinition;
 
 #[derive(Debug, Default)]
 pub struct ReportedDrift {
-    definitions: HashMap<(ServerName, Kind, String), Option<DefinitionHash>>,
+    definitions: HashMap<(ServerName, DefinitionKind, String), Option<DefinitionHash>>,
     unreadable: Option<String>,
 }
 
@@ -40,6 +40,9 @@ impl ReportedDrift {
     }
 }
 
-fn definition_key(server: &ServerName, drifted: &DriftedDefinition) -> (ServerName, Kind, String) {
+fn definition_key(
+    server: &ServerName,
+    drifted: &DriftedDefinition,
+) -> (ServerName, DefinitionKind, String) {
     (server.clone(), drifted.kind, drifted.name.clone())
 }

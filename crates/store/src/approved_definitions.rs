@@ -1,4 +1,4 @@
-//! Approved definitions of tools and prompts, by hash. The lock file has only the hashes; the text
+//! Approved definitions, by hash. The lock file has only the hashes; the text
 //! shows how a server changed a definition since.
 
 use std::collections::HashMap;
@@ -41,6 +41,38 @@ impl Store {
         transaction.commit(ACTION).await
     }
 
+    /// Replaces each text for which `rewrite` returns another one, and returns their number.
+    pub async fn rewrite_approved_bodies(
+        &self,
+        rewrite: impl Fn(&str) -> Option<String> + Send + Sync,
+    ) -> Result<usize, Error> {
+        let (mut last, mut rewritten) = (Vec::new(), 0);
+        loop {
+            let page: Vec<(Vec<u8>, String)> = self
+                .engine
+                .query(
+                    "SELECT hash, body FROM approved_definitions WHERE hash > $1 ORDER BY hash LIMIT 500",
+                )
+                .bind(last.as_slice())
+                .fetch_all("read the approved definitions")
+                .await?;
+            let Some((hash, _)) = page.last() else {
+                return Ok(rewritten);
+            };
+            last.clone_from(hash);
+            for (hash, body) in &page {
+                let Some(body) = rewrite(body) else { continue };
+                self.engine
+                    .query("UPDATE approved_definitions SET body = $1 WHERE hash = $2")
+                    .bind(body)
+                    .bind(hash.as_slice())
+                    .execute("rewrite an approved definition")
+                    .await?;
+                rewritten += 1;
+            }
+        }
+    }
+
     /// Returns the texts of the hashes that are known.
     pub async fn approved_bodies(
         &self,
@@ -67,7 +99,40 @@ mod tests {
     use super::*;
     use crate::test_store::{TestPlace, each_engine};
 
-    each_engine!(an_approved_text_is_returned_verbatim_and_never_changes);
+    each_engine!(
+        an_approved_text_is_returned_verbatim_and_never_changes,
+        every_approved_text_with_a_secret_is_rewritten,
+    );
+
+    async fn every_approved_text_with_a_secret_is_rewritten(place: TestPlace) {
+        let store = place.open().await;
+        // More than fit on a page.
+        let row = |number: u16| {
+            let mut hash = [0; 32];
+            hash[..2].copy_from_slice(&number.to_be_bytes());
+            let body = format!(
+                "{number} {}",
+                if number % 2 == 0 { "s3cret" } else { "plain" }
+            );
+            ApprovedDefinition {
+                hash,
+                body,
+                approved_at: Timestamp(7),
+            }
+        };
+        let rows: Vec<_> = (0..1_201).map(row).collect();
+        store.put_approved_definitions(&rows).await.unwrap();
+        let mask = |body: &str| {
+            body.contains("s3cret")
+                .then(|| body.replace("s3cret", "•••"))
+        };
+        assert_eq!(store.rewrite_approved_bodies(mask).await.unwrap(), 601);
+        assert_eq!(store.rewrite_approved_bodies(mask).await.unwrap(), 0);
+        let hashes = [rows[0].hash, rows[1].hash, rows[1_200].hash];
+        let known = store.approved_bodies(&hashes).await.unwrap();
+        let bodies = hashes.map(|hash| known[&hash].as_str());
+        assert_eq!(bodies, ["0 •••", "1 plain", "1200 •••"]);
+    }
 
     async fn an_approved_text_is_returned_verbatim_and_never_changes(place: TestPlace) {
         let store = place.open().await;

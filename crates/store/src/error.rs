@@ -72,6 +72,13 @@ pub enum Error {
         location: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// Nothing came back while the store was opened.
+    #[error(
+        "the server of the database `{location}` did not answer within {} s; it hangs, is overloaded, or is not \
+         PostgreSQL: check the address and the server, or allow more time with `connect_timeout` in the address",
+        limit.as_secs()
+    )]
+    Unanswered { location: String, limit: Duration },
     /// The connection failed, so a retry may succeed.
     #[error(
         "the store could not {action}: the database is unreachable, or all connections are in use"
@@ -113,7 +120,10 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::Unavailable { .. } | Self::Silent { .. } | Self::Busy { .. }
+            Self::Unanswered { .. }
+                | Self::Unavailable { .. }
+                | Self::Silent { .. }
+                | Self::Busy { .. }
         )
     }
 

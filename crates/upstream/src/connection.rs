@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use kitbag_domain::sync::lock;
-use kitbag_domain::{Kind, Lookup, ServerName};
+use kitbag_domain::{DefinitionKind, Lookup, ServerName};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 
@@ -202,7 +202,7 @@ impl Connection {
     /// Reads the tools or the prompts again into a listing that already has the other lists.
     pub(crate) async fn refetch_list(
         &self,
-        kind: Kind,
+        kind: DefinitionKind,
         listing: &mut Listing,
     ) -> Result<(), CallError> {
         refetch_list(self, kind, listing).await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kitbag_domain::{Kind, ServerName};
+use kitbag_domain::{DefinitionKind, ServerName};
 use kitbag_wire::meta::code;
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub type AcceptsListing = Arc<dyn Fn(&Arc<Listing>) -> bool + Send + Sync>;
 #[derive(Clone)]
 pub struct Approval {
     /// The list that is checked.
-    pub list: Kind,
+    pub list: DefinitionKind,
     /// A list older than this is read again first, even if the server announced no change.
     pub max_age: Duration,
     pub accepts: AcceptsListing,

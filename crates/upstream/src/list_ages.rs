@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use kitbag_domain::Kind;
+use kitbag_domain::DefinitionKind;
 use kitbag_domain::sync::lock;
 use tokio::time::Instant;
 
@@ -42,11 +42,11 @@ pub(crate) struct Reading {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doubt(u64);
 
-const BOTH: [Kind; 2] = [Kind::Tool, Kind::Prompt];
+const BOTH: [DefinitionKind; 2] = [DefinitionKind::Tool, DefinitionKind::Prompt];
 
 impl ListAges {
     /// Records that a list may have changed.
-    pub(crate) fn mark_doubtful(&self, kind: Kind) {
+    pub(crate) fn mark_doubtful(&self, kind: DefinitionKind) {
         let mut ages = lock(&self.0);
         let now = ages.tick();
         if let Some(age) = ages.get_mut(kind) {
@@ -59,13 +59,13 @@ impl ListAges {
     }
 
     /// Returns the last doubt about a list. Only a read that begins later settles it.
-    pub(crate) fn last_doubt(&self, kind: Kind) -> Doubt {
+    pub(crate) fn last_doubt(&self, kind: DefinitionKind) -> Doubt {
         let mut ages = lock(&self.0);
         Doubt(ages.get_mut(kind).map_or(0, |age| age.doubted))
     }
 
     /// Begins to read these lists.
-    pub(crate) fn begin_reading(&self, kinds: &[Kind]) -> Reading {
+    pub(crate) fn begin_reading(&self, kinds: &[DefinitionKind]) -> Reading {
         let mut ages = lock(&self.0);
         let number = ages.tick();
         for kind in kinds {
@@ -80,7 +80,7 @@ impl ListAges {
     }
 
     /// Ends a failed read: its lists still have to be read.
-    pub(crate) fn fail_reading(&self, kinds: &[Kind]) {
+    pub(crate) fn fail_reading(&self, kinds: &[DefinitionKind]) {
         let mut ages = lock(&self.0);
         for kind in kinds {
             if let Some(age) = ages.get_mut(*kind) {
@@ -91,7 +91,7 @@ impl ListAges {
 
     /// Records that the list of this read is now the known one. Returns false if the known one is
     /// from a later read.
-    pub(crate) fn finish_reading(&self, kind: Kind, reading: Reading) -> bool {
+    pub(crate) fn finish_reading(&self, kind: DefinitionKind, reading: Reading) -> bool {
         let mut ages = lock(&self.0);
         let Some(age) = ages.get_mut(kind) else {
             return true;
@@ -105,7 +105,7 @@ impl ListAges {
     }
 
     /// True if the known list was read after that doubt, and is not older than `max_age`.
-    pub(crate) fn is_settled(&self, kind: Kind, doubt: Doubt, max_age: Duration) -> bool {
+    pub(crate) fn is_settled(&self, kind: DefinitionKind, doubt: Doubt, max_age: Duration) -> bool {
         let mut ages = lock(&self.0);
         ages.get_mut(kind).is_some_and(|age| {
             let is_young = age.read_at.is_some_and(|at| at.elapsed() <= max_age);
@@ -130,11 +130,13 @@ impl Ages {
     }
 
     /// Other lists are not tracked.
-    fn get_mut(&mut self, kind: Kind) -> Option<&mut ListAge> {
+    fn get_mut(&mut self, kind: DefinitionKind) -> Option<&mut ListAge> {
         match kind {
-            Kind::Tool => Some(&mut self.tools),
-            Kind::Prompt => Some(&mut self.prompts),
-            Kind::Resource => None,
+            DefinitionKind::Tool => Some(&mut self.tools),
+            DefinitionKind::Prompt => Some(&mut self.prompts),
+            DefinitionKind::ResourceTemplate | DefinitionKind::Skill | DefinitionKind::Resource => {
+                None
+            }
         }
     }
 }
@@ -148,22 +150,30 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_a_reading_that_began_after_a_doubt_settles_it() {
         let ages = ListAges::default();
-        let settled = |doubt| ages.is_settled(Kind::Tool, doubt, LONG);
+        let settled = |doubt| ages.is_settled(DefinitionKind::Tool, doubt, LONG);
         assert!(ages.wants_reading());
-        assert!(!settled(ages.last_doubt(Kind::Tool)), "never read");
+        assert!(
+            !settled(ages.last_doubt(DefinitionKind::Tool)),
+            "never read"
+        );
         let reading = ages.begin_reading(&BOTH);
         assert!(!ages.wants_reading(), "a reading is under way");
-        let before = ages.last_doubt(Kind::Tool);
-        ages.mark_doubtful(Kind::Tool);
-        let after = ages.last_doubt(Kind::Tool);
+        let before = ages.last_doubt(DefinitionKind::Tool);
+        ages.mark_doubtful(DefinitionKind::Tool);
+        let after = ages.last_doubt(DefinitionKind::Tool);
         assert!(
-            ages.finish_reading(Kind::Tool, reading) && ages.finish_reading(Kind::Prompt, reading)
+            ages.finish_reading(DefinitionKind::Tool, reading)
+                && ages.finish_reading(DefinitionKind::Prompt, reading)
         );
         assert!(settled(before) && !settled(after) && ages.wants_reading());
-        assert!(ages.is_settled(Kind::Prompt, ages.last_doubt(Kind::Prompt), LONG));
+        assert!(ages.is_settled(
+            DefinitionKind::Prompt,
+            ages.last_doubt(DefinitionKind::Prompt),
+            LONG
+        ));
 
-        let reading = ages.begin_reading(&[Kind::Tool]);
-        assert!(ages.finish_reading(Kind::Tool, reading) && settled(after));
+        let reading = ages.begin_reading(&[DefinitionKind::Tool]);
+        assert!(ages.finish_reading(DefinitionKind::Tool, reading) && settled(after));
         tokio::time::advance(LONG + Duration::from_secs(1)).await;
         assert!(!settled(after), "it was read too long ago");
     }
@@ -171,9 +181,15 @@ mod tests {
     #[test]
     fn a_reading_that_began_earlier_does_not_replace_a_later_one() {
         let ages = ListAges::default();
-        let (slow, fast) = (ages.begin_reading(&BOTH), ages.begin_reading(&[Kind::Tool]));
-        assert!(ages.finish_reading(Kind::Tool, fast));
-        assert!(!ages.finish_reading(Kind::Tool, slow) && ages.finish_reading(Kind::Prompt, slow));
+        let (slow, fast) = (
+            ages.begin_reading(&BOTH),
+            ages.begin_reading(&[DefinitionKind::Tool]),
+        );
+        assert!(ages.finish_reading(DefinitionKind::Tool, fast));
+        assert!(
+            !ages.finish_reading(DefinitionKind::Tool, slow)
+                && ages.finish_reading(DefinitionKind::Prompt, slow)
+        );
     }
 
     #[test]
@@ -184,7 +200,7 @@ mod tests {
             BOTH.into_iter()
                 .all(|kind| ages.finish_reading(kind, reading))
         );
-        ages.mark_doubtful(Kind::Prompt);
+        ages.mark_doubtful(DefinitionKind::Prompt);
         ages.begin_reading(&BOTH);
         assert!(!ages.wants_reading());
         ages.fail_reading(&BOTH);

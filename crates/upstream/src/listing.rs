@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use kitbag_domain::{Kind, Timestamp, UnmaskedHash};
+use kitbag_domain::{DefinitionKind, Timestamp, UnmaskedHash};
 use kitbag_wire::meta::{extension, method};
 use kitbag_wire::{Era, Raw, RawObject};
 use serde::{Deserialize, Serialize};
@@ -81,20 +81,21 @@ impl Listing {
         Some(listing)
     }
 
-    /// Returns the tools or the prompts.
-    pub(crate) fn definitions(&self, kind: Kind) -> &[Raw] {
+    /// Returns the definitions of one kind.
+    pub(crate) fn definitions(&self, kind: DefinitionKind) -> &[Raw] {
         match kind {
-            Kind::Prompt => &self.prompts,
-            Kind::Tool | Kind::Resource => &self.tools,
+            DefinitionKind::Tool => &self.tools,
+            DefinitionKind::Prompt => &self.prompts,
+            DefinitionKind::ResourceTemplate => &self.templates,
+            DefinitionKind::Skill => &self.skills,
+            DefinitionKind::Resource => &self.resources,
         }
     }
 
-    /// Copies the tools or the prompts of another listing.
-    pub(crate) fn copy_list(&mut self, kind: Kind, known: &Self) {
-        match kind {
-            Kind::Prompt => self.prompts.clone_from(&known.prompts),
-            Kind::Tool | Kind::Resource => self.tools.clone_from(&known.tools),
-        }
+    /// Copies the definitions of one kind from another listing.
+    pub(crate) fn copy_list(&mut self, kind: DefinitionKind, known: &Self) {
+        let list = ListKind::of_definitions(kind).list_mut(self);
+        known.definitions(kind).clone_into(list);
         self.unmasked.retain(|it| it.kind != kind);
         let kept = known.unmasked.iter().filter(|it| it.kind == kind);
         self.unmasked.extend(kept.cloned());
@@ -155,17 +156,21 @@ pub(crate) async fn fetch_lists(
     Ok(listing)
 }
 
-/// Reads the tools or the prompts into a listing that already has the other lists.
+/// Reads one list into a listing that already has the other lists.
 pub(crate) async fn refetch_list(
     connection: &Connection,
-    kind: Kind,
+    kind: DefinitionKind,
     listing: &mut Listing,
 ) -> Result<(), CallError> {
-    let (capability, list) = match kind {
-        Kind::Prompt => ("prompts", ListKind::PROMPTS),
-        Kind::Tool | Kind::Resource => ("tools", ListKind::TOOLS),
+    let list = ListKind::of_definitions(kind);
+    let listed = match kind {
+        DefinitionKind::Tool => fetch_pages_if("tools", connection, list).await?,
+        DefinitionKind::Prompt => fetch_pages_if("prompts", connection, list).await?,
+        DefinitionKind::ResourceTemplate | DefinitionKind::Resource => {
+            fetch_pages_if("resources", connection, list).await?
+        }
+        DefinitionKind::Skill => fetch_skills(connection).await?,
     };
-    let listed = fetch_pages_if(capability, connection, list).await?;
     listing.unmasked.retain(|it| it.kind != kind);
     listed.move_into(listing);
     Ok(())

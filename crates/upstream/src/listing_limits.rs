@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use kitbag_domain::Kind;
+use kitbag_domain::DefinitionKind;
 use kitbag_wire::meta::method;
 use kitbag_wire::{MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::value::RawValue;
@@ -26,10 +26,7 @@ pub(crate) struct ListKind {
     pub(crate) method: &'static str,
     /// The member of an answer that has the entries.
     pub(crate) field: &'static str,
-    /// The member that identifies an entry.
-    pub(crate) key: &'static str,
-    /// The kind of definition under approval, if it is one.
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: DefinitionKind,
     list: fn(&mut Listing) -> &mut Vec<Raw>,
 }
 
@@ -37,38 +34,48 @@ impl ListKind {
     pub(crate) const TOOLS: Self = Self {
         method: method::LIST_TOOLS,
         field: "tools",
-        key: "name",
-        kind: Some(Kind::Tool),
+        kind: DefinitionKind::Tool,
         list: |listing| &mut listing.tools,
     };
     pub(crate) const PROMPTS: Self = Self {
         method: method::LIST_PROMPTS,
         field: "prompts",
-        key: "name",
-        kind: Some(Kind::Prompt),
+        kind: DefinitionKind::Prompt,
         list: |listing| &mut listing.prompts,
     };
     pub(crate) const RESOURCES: Self = Self {
         method: method::LIST_RESOURCES,
         field: "resources",
-        key: "uri",
-        kind: None,
+        kind: DefinitionKind::Resource,
         list: |listing| &mut listing.resources,
     };
     pub(crate) const TEMPLATES: Self = Self {
         method: method::LIST_TEMPLATES,
         field: "resourceTemplates",
-        key: "uriTemplate",
-        kind: None,
+        kind: DefinitionKind::ResourceTemplate,
         list: |listing| &mut listing.templates,
     };
     pub(crate) const SKILLS: Self = Self {
         method: method::LIST_SKILLS,
         field: "skills",
-        key: "uri",
-        kind: None,
+        kind: DefinitionKind::Skill,
         list: |listing| &mut listing.skills,
     };
+
+    pub(crate) fn of_definitions(kind: DefinitionKind) -> Self {
+        match kind {
+            DefinitionKind::Tool => Self::TOOLS,
+            DefinitionKind::Prompt => Self::PROMPTS,
+            DefinitionKind::ResourceTemplate => Self::TEMPLATES,
+            DefinitionKind::Skill => Self::SKILLS,
+            DefinitionKind::Resource => Self::RESOURCES,
+        }
+    }
+
+    /// The member that identifies an entry.
+    pub(crate) fn key(self) -> &'static str {
+        self.kind.key()
+    }
 
     /// Returns the list of this kind.
     pub(crate) fn list_mut(self, listing: &mut Listing) -> &mut Vec<Raw> {
@@ -135,7 +142,7 @@ impl ListedItems {
     }
 
     fn add_entry(&mut self, item: &RawValue) {
-        let key = self.kind.key;
+        let key = self.kind.key();
         let entry = RawObject::open(item).ok();
         let Some(name) = entry.and_then(|entry| entry.read::<String>(key)) else {
             return self.add_problem(format!("an entry has no `{key}` and was skipped"));

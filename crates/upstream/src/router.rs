@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use kitbag_domain::{Kind, ServerName};
+use kitbag_domain::{DefinitionKind, ServerName};
 use kitbag_wire::meta::{self, code, method};
 use kitbag_wire::{
     ErrorObject, Message, Notification, Raw, RawObject, Request, RequestId, Response, raw,
@@ -52,10 +52,10 @@ pub enum NoticeKind {
 
 impl NoticeKind {
     /// Returns the changed list, if it is one that is under approval.
-    pub(crate) fn approved_list(&self) -> Option<Kind> {
+    pub(crate) fn approved_list(&self) -> Option<DefinitionKind> {
         match self {
-            Self::ToolsChanged => Some(Kind::Tool),
-            Self::PromptsChanged => Some(Kind::Prompt),
+            Self::ToolsChanged => Some(DefinitionKind::Tool),
+            Self::PromptsChanged => Some(DefinitionKind::Prompt),
             Self::Started | Self::ResourcesChanged | Self::ResourceUpdated(_) => None,
         }
     }

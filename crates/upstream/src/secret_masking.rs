@@ -1,7 +1,7 @@
 //! Masks a server's secrets in its definitions: some servers write them into a description or a
 //! URL, and a caller who may see the definition must not read them there.
 
-use kitbag_domain::{Kind, UnmaskedHash};
+use kitbag_domain::{DefinitionKind, UnmaskedHash};
 use kitbag_fetch::Secrets;
 use kitbag_wire::{Raw, RawObject, replace_strings};
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::listing::{Listing, ListingProblem};
 use crate::listing_limits::ListKind;
 
 /// Returns the hash by which the lock file identifies a definition.
-pub type HashDefinition = fn(Kind, &Raw) -> Option<String>;
+pub type HashDefinition = fn(DefinitionKind, &Raw) -> Option<String>;
 
 /// Returns the JSON with a mask in place of each secret. Only strings are changed.
 pub fn mask_json(json: &Raw, secrets: &Secrets) -> Option<Raw> {
@@ -70,7 +70,7 @@ impl Listing {
                     about: list.method.to_owned(),
                     what: format!(
                         "an entry was skipped because its `{}` contains one of the server's secrets",
-                        list.key
+                        list.key()
                     ),
                     incomplete: true,
                 }),
@@ -81,7 +81,7 @@ impl Listing {
 }
 
 fn read_key(definition: &Raw, list: ListKind) -> Option<String> {
-    RawObject::open(definition).ok()?.read(list.key)
+    RawObject::open(definition).ok()?.read(list.key())
 }
 
 fn hash_unmasked(
@@ -90,7 +90,7 @@ fn hash_unmasked(
     definition: &Raw,
     hash: HashDefinition,
 ) -> Option<UnmaskedHash> {
-    let kind = list.kind?;
+    let kind = list.kind;
     let hash = hash(kind, definition)?;
     Some(UnmaskedHash { kind, name, hash })
 }
@@ -152,9 +152,10 @@ mod tests {
             .map(|it| (it.kind, it.name.as_str()))
             .collect();
         let expected = [
-            (Kind::Tool, "told"),
-            (Kind::Tool, "escaped"),
-            (Kind::Prompt, "encoded"),
+            (DefinitionKind::Tool, "told"),
+            (DefinitionKind::Tool, "escaped"),
+            (DefinitionKind::Prompt, "encoded"),
+            (DefinitionKind::ResourceTemplate, "x://{id}"),
         ];
         assert_eq!(names, expected);
         assert_eq!((shown.resources.len(), shown.templates.len()), (0, 1));

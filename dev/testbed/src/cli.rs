@@ -120,8 +120,8 @@ pub(crate) enum Misbehaviour {
     Skills,
     /// Offers `turncoat`, which claims to be read-only until it is called.
     Redefine,
-    /// Also lists the tools and prompts of `edited.json` in its data directory, as the file is at
-    /// that moment, and answers for every name.
+    /// Also lists the tools, prompts, resources, templates and skills of `edited.json` in its data
+    /// directory, as the file is at that moment, and answers for every name and `note:` URI.
     Edited,
     /// Lists a million small tools, in forty pages.
     ManyTools,

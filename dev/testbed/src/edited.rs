@@ -1,4 +1,4 @@
-//! Tools and prompts that a test writes into a file while the server runs: an author who publishes
+//! Definitions that a test writes into a file while the server runs: an author who publishes
 //! another version, or a hostile one.
 
 use std::fs;
@@ -54,6 +54,42 @@ pub(crate) fn prompt(server: &Arc<TestServer>, name: &str) -> CallOutcome {
     let content = json!({ "type": "text", "text": format!("{name} says this") });
     Reply::member("messages", &[json!({ "role": "user", "content": content })])
 }
+
+/// Returns the text of every resource, listed or not; the file may have another one under `texts`.
+pub(crate) fn text(server: &TestServer, uri: &str) -> Option<String> {
+    let is_own = server.has(Misbehaviour::Edited) && uri.starts_with(SCHEME);
+    let texts = file(server).get_object("texts").unwrap_or_default();
+    is_own.then(|| {
+        texts
+            .read(uri)
+            .unwrap_or_else(|| format!("{uri} says this"))
+    })
+}
+
+/// Returns a skill by its URI: its definition under `told`, or else the listed one.
+pub(crate) fn skill(server: &TestServer, uri: &str) -> Option<Raw> {
+    let members = ["told", "skills"].into_iter();
+    let mut skills = members.flat_map(|member| definitions(server, member));
+    skills.find(|it| own_uri(it).as_deref() == Some(uri))
+}
+
+/// Returns the files of all skills below this URI.
+pub(crate) fn directory(server: &TestServer, uri: &str) -> Option<Vec<Raw>> {
+    if !server.has(Misbehaviour::Edited) || !uri.starts_with(SCHEME) {
+        return None;
+    }
+    let skills = definitions(server, "skills");
+    let skills = skills.iter().filter_map(|it| RawObject::open(it).ok());
+    let files = skills.flat_map(|it| it.read::<Vec<Raw>>("resources").unwrap_or_default());
+    let is_inside = |it: &Raw| own_uri(it).is_some_and(|file| file.starts_with(uri));
+    Some(files.filter(is_inside).collect())
+}
+
+fn own_uri(definition: &Raw) -> Option<String> {
+    RawObject::open(definition).ok()?.read("uri")
+}
+
+const SCHEME: &str = "note:";
 
 fn exists(server: &TestServer, name: &str) -> bool {
     server.in_data_dir(name).is_some_and(|path| path.exists())

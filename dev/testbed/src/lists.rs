@@ -30,7 +30,7 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
             &resources::templates(&call.server),
         ),
         method::READ_RESOURCE => resources::read(&call),
-        method::LIST_SKILLS if has_skills => page(&call, "skills", &skills::list()),
+        method::LIST_SKILLS if has_skills => page(&call, "skills", &skills::list(&call.server)),
         method::GET_SKILL if has_skills => skills::get(&call),
         method::READ_DIRECTORY if has_skills => skills::directory(&call),
         method::LIST_PROMPTS if lies => call.wait(std::future::pending()).await?,

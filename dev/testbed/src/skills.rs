@@ -4,13 +4,17 @@ use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
 
 use crate::call::{CallOutcome, Reply, TestCall, invalid};
+use crate::edited;
+use crate::server::TestServer;
 
 const REFUNDS: &str = "skill://refunds/SKILL.md";
 const LIMITS: &str = "skill://refunds/references/limits.md";
 const DAILY: &str = "skill://reports/daily/SKILL.md";
 
-pub(crate) fn list() -> Vec<Raw> {
-    [refunds(), daily()].iter().map(raw).collect()
+pub(crate) fn list(server: &TestServer) -> Vec<Raw> {
+    let own = [refunds(), daily()];
+    let own = own.iter().map(raw);
+    own.chain(edited::definitions(server, "skills")).collect()
 }
 
 fn refunds() -> Value {
@@ -42,6 +46,9 @@ fn daily() -> Value {
 
 pub(crate) fn get(call: &TestCall) -> CallOutcome {
     let uri: String = call.required_member("uri")?;
+    if let Some(skill) = edited::skill(&call.server, &uri) {
+        return Reply::member("skill", &skill);
+    }
     match uri.as_str() {
         REFUNDS => Reply::member("skill", &refunds()),
         DAILY => Reply::member("skill", &daily()),
@@ -51,6 +58,9 @@ pub(crate) fn get(call: &TestCall) -> CallOutcome {
 
 pub(crate) fn directory(call: &TestCall) -> CallOutcome {
     let uri: String = call.required_member("uri")?;
+    if let Some(files) = edited::directory(&call.server, &uri) {
+        return Reply::member("resources", &files);
+    }
     match uri.as_str() {
         "skill://refunds/references" => Reply::member(
             "resources",

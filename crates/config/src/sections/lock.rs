@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{DefinitionKind, ServerName};
 use kitbag_lockfile::file::LockFileProblem;
 use kitbag_lockfile::{LockFile, LockFileError, LockedServer};
 use toml::Spanned;
@@ -24,8 +24,8 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "on_drift",
-            meaning: "What to do when a server in the [lock file](lock.md) lists a tool or prompt that differs from \
-                      its approved definition. `\"hold\"`: callers get it only after `kitbag lock approve`. `\"report\"`: the log, \
+            meaning: "What to do when a server in the [lock file](lock.md) lists a definition that differs from \
+                      the approved one. `\"hold\"`: callers get it only after `kitbag lock approve`. `\"report\"`: the log, \
                       the metrics and `kitbag lock status` report it.",
             ..KeyRow::text(|| HOLD.to_owned())
         },
@@ -112,6 +112,16 @@ impl Lock {
                 None => ServerLock::Unlocked,
             },
             LockState::Unreadable(_) => ServerLock::Unreadable,
+        }
+    }
+
+    /// True if the definitions of this kind are compared with the approved ones. With an unreadable
+    /// lock file, all are.
+    pub fn locks_kind(&self, server: &ServerName, kind: DefinitionKind) -> bool {
+        match self.server_lock(server) {
+            ServerLock::Unlocked => false,
+            ServerLock::Locked(locked) => locked.locks(kind),
+            ServerLock::Unreadable => true,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use kitbag_apis::ProviderError;
 use kitbag_domain::toml_problem::quote_names;
-use kitbag_domain::{Caller, Kind, Outcome, ServerName};
+use kitbag_domain::{Caller, DefinitionKind, Outcome, ServerName};
 use kitbag_lockfile::UnapprovedReason;
 use kitbag_store::AuditBeginError;
 use kitbag_upstream::{CallError, StartError};
@@ -63,7 +63,7 @@ pub enum Failure {
     Hidden { visible: Box<Self> },
     #[error("the {} `{name}` is unapproved: {reason}", kind.as_str())]
     Unapproved {
-        kind: Kind,
+        kind: DefinitionKind,
         name: String,
         reason: UnapprovedReason,
     },

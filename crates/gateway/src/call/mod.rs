@@ -6,8 +6,8 @@
 //!
 //! # Layout
 //! - `pipeline`: resolve, decide, validate, dispatch, observe
-//! - `resolve`, `policy_check`, `unapproved`, `consent`: the target of a name, and whether the
-//!   caller may use it
+//! - `resolve`, `policy_check`, `unapproved`, `skill_digests`, `consent`: the target of a name, and
+//!   whether the caller may use it
 //! - `bridge`, `conversation`, `parking`, `tasks`: calls between clients and servers of either era
 //! - `tool_file_call`: calls of tools from tool files
 //! - `record`, `observe`: the audit row, and the events for the learner
@@ -26,6 +26,7 @@ pub(crate) mod record;
 pub(crate) mod remainder;
 pub(crate) mod reply;
 pub(crate) mod resolve;
+pub(crate) mod skill_digests;
 pub(crate) mod tasks;
 pub(crate) mod tool_file_call;
 pub(crate) mod unapproved;

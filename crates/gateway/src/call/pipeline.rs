@@ -224,6 +224,7 @@ async fn dispatch_call(
             let bridged = bridge::bridge_call(turn, target).await;
             let result =
                 bridged.map_err(|it| unapproved::explain_failure(turn, target, capability, it))?;
+            let result = unapproved::check_answer(turn, target, capability, result)?;
             reject_deep_nesting(target, result)
         }
         Executor::Api(target) => {

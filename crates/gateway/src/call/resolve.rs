@@ -185,12 +185,14 @@ fn resolve_merged(
             Ok(capability)
         }
         CallSubject::Completion(CompletionReference::Prompt(name)) => resolve_prompt(turn, name),
-        CallSubject::Completion(CompletionReference::Resource(uri)) => only_owner(
-            turn.catalog
-                .routes()
-                .route_template(uri, &|it| turn.can_see(it)),
-            uri,
-        ),
+        CallSubject::Completion(CompletionReference::Resource(uri)) => {
+            let visible = |it: &Capability| turn.can_see(it);
+            only_owner(
+                turn,
+                turn.catalog.routes().route_template(uri, &visible),
+                uri,
+            )
+        }
         CallSubject::List(_) | CallSubject::Task(..) => Err(Failure::UnknownMethod {
             method: subject.method().to_owned(),
         }),
@@ -212,16 +214,16 @@ fn resolve_prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
 
 /// Resolves a URI to the resource that this caller means.
 pub(crate) fn resolve_resource(turn: &Turn, uri: &str) -> Result<Capability, Failure> {
+    let visible = |it: &Capability| turn.can_see(it);
     only_owner(
-        turn.catalog
-            .routes()
-            .route_resource(uri, &|it| turn.can_see(it)),
+        turn,
+        turn.catalog.routes().route_resource(uri, &visible),
         uri,
     )
 }
 
 /// Returns the only server to which a URI leads.
-pub(crate) fn only_owner(route: Route, uri: &str) -> Result<Capability, Failure> {
+fn only_owner(turn: &Turn, route: Route, uri: &str) -> Result<Capability, Failure> {
     let uri = uri.to_owned();
     match route {
         Route::To(capability) => Ok(capability),
@@ -229,7 +231,7 @@ pub(crate) fn only_owner(route: Route, uri: &str) -> Result<Capability, Failure>
             uri,
             forms: owners.iter().map(mark_uri).collect(),
         }),
-        Route::Nowhere => Err(Failure::UnknownResource { uri }),
+        Route::Nowhere => Err(unknown_resource(turn, uri)),
     }
 }
 
@@ -280,6 +282,12 @@ pub(crate) fn unknown(turn: &Turn, subject: &CallSubject) -> Failure {
             uri: uri.to_owned(),
         },
     }
+}
+
+/// Returns the error for a URI that leads to no server: its definition is unapproved, or there is
+/// none.
+fn unknown_resource(turn: &Turn, uri: String) -> Failure {
+    unapproved::unapproved_uri(turn, &uri).unwrap_or(Failure::UnknownResource { uri })
 }
 
 fn unknown_prompt(turn: &Turn, name: &str) -> Failure {

@@ -175,14 +175,13 @@ fn free_name(server: &ServerName, name: &str, taken: &HashMap<String, usize>) ->
 }
 
 /// Exposes each URI once, even if a server lists it repeatedly.
-pub(crate) fn expose_uris(
+pub(crate) fn expose_uris<'a>(
     server: &ServerName,
-    definitions: &[Raw],
+    definitions: impl Iterator<Item = &'a Raw>,
     field: &str,
 ) -> impl Iterator<Item = CatalogEntry> {
     let mut seen = HashSet::new();
     definitions
-        .iter()
         .filter_map(move |it| expose_uri(server, it, field))
         .filter(move |entry| seen.insert(entry.exposed.clone()))
 }

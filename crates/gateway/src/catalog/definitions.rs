@@ -1,16 +1,17 @@
-//! Warns the operator when a server changes the definition of a tool or prompt: users agreed to the
-//! definition they saw, and a server may replace it afterwards.
+//! Warns the operator when a server changes a definition: users agreed to the definition they saw,
+//! and a server may replace it afterwards.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use kitbag_domain::ServerName;
 use kitbag_domain::sync::lock;
+use kitbag_domain::{DefinitionKind, ServerName};
 use kitbag_lockfile::ListedOffer;
 use kitbag_lockfile::definition_history::{DefinitionChange, DefinitionHistory};
 use kitbag_upstream::Listing;
 use kitbag_wire::Raw;
 
+use crate::catalog::drift::listed_offer;
 use crate::catalog::list_diff::previous_positions;
 
 /// The most changes logged one by one; an updated server may change everything.
@@ -62,13 +63,18 @@ impl ServerDefinitions {
         if before.as_ref().is_some_and(|it| Arc::ptr_eq(it, listing)) {
             return Vec::new();
         }
-        let (tools, prompts) = match &before {
-            Some(before) => (&before.tools[..], &before.prompts[..]),
-            None => (&[][..], &[][..]),
+        let before = before.as_deref().map(listed_offer);
+        let now = listed_offer(listing);
+        let fresh = |kind| {
+            let before = before.map_or(&[][..], |before| before.list(kind));
+            new_definitions(before, now.list(kind))
         };
         self.seen.record_changes(ListedOffer {
-            tools: &new_definitions(tools, &listing.tools),
-            prompts: &new_definitions(prompts, &listing.prompts),
+            tools: &fresh(DefinitionKind::Tool),
+            prompts: &fresh(DefinitionKind::Prompt),
+            resource_templates: &fresh(DefinitionKind::ResourceTemplate),
+            skills: &fresh(DefinitionKind::Skill),
+            resources: &[],
             unmasked: &[],
         })
     }

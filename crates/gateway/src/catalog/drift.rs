@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kitbag_config::{Lock, LockState, OnDrift, ServerLock};
 use kitbag_domain::sync::lock;
 use kitbag_domain::text::strip_to_one_line;
-use kitbag_domain::{ExposedName, Kind, ServerName};
+use kitbag_domain::{DefinitionKind, ExposedName, ServerName};
 use kitbag_lockfile::{
     Drift, DriftedDefinition, Judgement, ListedDefinition, ListedOffer, ReportedDrift,
     UnapprovedEntries, UnapprovedReason,
@@ -21,18 +21,15 @@ use crate::state::clock::now;
 pub(crate) fn judge_listing(lock: &Lock, server: &ServerName, listing: &Listing) -> Judgement {
     let offer = listed_offer(listing);
     let judgement = match lock.server_lock(server) {
-        ServerLock::Unlocked => return Judgement::same_for_all(None, offer),
+        ServerLock::Unlocked => return Judgement::default(),
         ServerLock::Locked(locked) => Judgement::against_lock(locked, offer),
         ServerLock::Unreadable => {
-            Judgement::same_for_all(Some(UnapprovedReason::UnreadableLock), offer)
+            Judgement::of_nothing_approved(&UnapprovedReason::UnreadableLock, offer)
         }
     };
     match lock.requires_approval(server) {
         true => judgement,
-        false => Judgement {
-            drifted: judgement.drifted,
-            ..Judgement::same_for_all(None, offer)
-        },
+        false => judgement.only_reported(),
     }
 }
 
@@ -40,12 +37,15 @@ pub(crate) fn listed_offer(listing: &Listing) -> ListedOffer<'_> {
     ListedOffer {
         tools: &listing.tools,
         prompts: &listing.prompts,
+        resource_templates: &listing.templates,
+        skills: &listing.skills,
+        resources: &listing.resources,
         unmasked: &listing.unmasked,
     }
 }
 
 /// Returns the hash that identifies a definition in the lock file.
-pub(crate) fn hash_definition(kind: Kind, definition: &Raw) -> Option<String> {
+pub(crate) fn hash_definition(kind: DefinitionKind, definition: &Raw) -> Option<String> {
     Some(ListedDefinition::parse(kind, definition)?.hash.to_string())
 }
 
@@ -84,7 +84,7 @@ impl DriftLog {
         };
         if let Some(error) = logged_drift.take_new_problem(unreadable) {
             let follows = match policy.on_drift {
-                OnDrift::Hold => "the tools and prompts of all servers are unapproved",
+                OnDrift::Hold => "everything that servers list is unapproved",
                 OnDrift::Report => "definitions cannot be compared with the approved ones",
             };
             let remedy = "fix the file, or remove it and run `kitbag lock`";
@@ -109,7 +109,11 @@ fn log_server_drift(on_drift: OnDrift, server: &ServerName, fresh: &[&DriftedDef
 
 fn log_definition_drift(on_drift: OnDrift, server: &ServerName, drifted: &DriftedDefinition) {
     let (kind, name) = (drifted.kind.as_str(), strip_to_one_line(&drifted.name));
-    let exposed = ExposedName::new(server, &drifted.name);
+    // A URI is not typed as it is: its server chose it, and a shell may read it as a command.
+    let exposed = match drifted.kind.has_uri() {
+        true => server.to_string(),
+        false => ExposedName::new(server, &drifted.name).to_string(),
+    };
     let remedy = format!(
         "review it with `kitbag lock diff {exposed}`, then run `kitbag lock approve {exposed}`"
     );

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use kitbag_config::ServerLock;
-use kitbag_domain::{ServerName, UnmaskedHash, WriteClass};
+use kitbag_domain::{UnmaskedHash, WriteClass};
 use kitbag_store::StoredListing;
 use kitbag_upstream::{CallError, Listing, ListingProblem, Server};
 use tokio::sync::Semaphore;
 
+use crate::catalog::approved_texts::{mask_stored_texts, store_approved_texts};
 use crate::catalog::drift;
 use crate::front::announce::{ListChanges, announce_changes};
 use crate::state::background::warn_about_unknown_tools;
@@ -34,6 +35,9 @@ pub(crate) struct ListingPermits {
 /// unless a client subscribes to their changes.
 pub async fn list_new_servers(host: Arc<GatewayHost>) {
     let gateway = host.gateway();
+    for server in gateway.upstreams.iter() {
+        mask_stored_texts(&gateway, server).await;
+    }
     let wanted =
         |server: &&Arc<Server>| server.listing().is_none() || server.is_watched_while_stopped();
     let unknown: Vec<_> = gateway.upstreams.iter().filter(wanted).cloned().collect();
@@ -119,6 +123,7 @@ pub(crate) async fn refresh_listing(
     server: &Arc<Server>,
     announced: ListChanges,
 ) -> Result<Arc<Listing>, CallError> {
+    mask_stored_texts(&host.gateway(), server).await;
     let before = server.listing();
     let early = |listing: &Listing| {
         let changes = ListChanges::between(before.as_deref(), listing);
@@ -141,7 +146,7 @@ pub(crate) async fn refresh_listing(
     host.rebuild_catalog().await;
     let gateway = host.gateway();
     store_listing(&gateway, server, &listing).await;
-    store_approved_definitions(&gateway, server.name(), &listing).await;
+    store_approved_texts(&gateway, server.name(), &listing).await;
     announce_changes(
         &gateway,
         server.name(),
@@ -176,25 +181,6 @@ pub(crate) fn log_listing_failure(server: &Server, listed: Result<Arc<Listing>, 
             tracing::debug!(server = %server.name(), "{error}");
         }
         Err(error) => tracing::warn!(server = %server.name(), "{error}"),
-    }
-}
-
-/// Stores the texts of the approved definitions, even if they were approved on another machine, so
-/// that a later change can be shown as a diff.
-async fn store_approved_definitions(gateway: &Gateway, server: &ServerName, listing: &Listing) {
-    let ServerLock::Locked(locked) = gateway.lock.server_lock(server) else {
-        return;
-    };
-    let listed = drift::listed_offer(listing).definitions().into_iter();
-    let approved = listed.filter(|it| locked.is_approved(it));
-    let approved: Vec<_> = approved.map(drift::approved_definition).collect();
-    if let Err(error) = gateway
-        .services
-        .store
-        .put_approved_definitions(&approved)
-        .await
-    {
-        tracing::warn!(%server, %error, "failed to store the approved definitions");
     }
 }
 

@@ -4,6 +4,7 @@
 //! Built from listings, tool files, the operator's overrides and the lock file. Performs no call
 //! for a client; only `list_servers` communicates with servers.
 
+pub(crate) mod approved_texts;
 pub mod built_in_servers;
 pub(crate) mod catalog_entry;
 pub(crate) mod definitions;
@@ -17,6 +18,7 @@ pub(crate) mod providers;
 pub mod resources;
 pub(crate) mod skills;
 pub mod tool_files;
+pub(crate) mod unapproved_uris;
 pub(crate) mod uri_template;
 
 use kitbag_domain::WriteClass;
@@ -24,9 +26,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use kitbag_config::{Lock, ToolOverride};
-use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
+use kitbag_domain::{Capability, DefinitionKind, ExposedName, Kind, ServerName};
 use kitbag_intents::{AutomaticIntents, OfferedTool};
-use kitbag_lockfile::{Judgement, UnapprovedEntries, UnapprovedReason};
+use kitbag_lockfile::{Judgement, ListedOffer, UnapprovedEntries, UnapprovedReason};
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
@@ -34,11 +36,12 @@ use serde_json::Value;
 
 pub use crate::catalog::catalog_entry::CatalogEntry;
 use crate::catalog::catalog_entry::{URI, URI_TEMPLATE, expose_name, expose_uris};
-use crate::catalog::drift::judge_listing;
+use crate::catalog::drift::{judge_listing, listed_offer};
 use crate::catalog::list_diff::previous_positions;
 use crate::catalog::resources::{ResourceRoutes, Visible, mark_uri, parse_marked_uri};
 use crate::catalog::skills::{Skill, SkillIndex};
 use crate::catalog::tool_files::{FileTool, FileTools};
+use crate::catalog::unapproved_uris::UnapprovedUris;
 use crate::state::per_caller::PerCaller;
 
 #[derive(Debug, Default)]
@@ -56,6 +59,8 @@ pub struct Catalog {
     pub(crate) unapproved: UnapprovedEntries,
     /// The unapproved tools. A search counts them, but shows none.
     pub(crate) unapproved_tools: Vec<Arc<CatalogEntry>>,
+    /// The resource templates, skills and resources that are withheld.
+    pub(crate) unapproved_uris: UnapprovedUris,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
     /// For each tool that a server lists, the entry that clients get, if any.
@@ -99,7 +104,6 @@ impl Catalog {
             catalog.add_listing(server, listing, &judgement, &known, declared);
             catalog.add_unapproved(server, listing, judgement, declared);
         }
-        catalog.routes = ResourceRoutes::new(&listings);
         catalog.listings = listings;
         catalog
     }
@@ -132,7 +136,8 @@ impl Catalog {
         known: &[Option<&Arc<CatalogEntry>>],
         declared: &BTreeMap<String, ToolOverride>,
     ) {
-        let judged = listing.tools.iter().zip(&judgement.tools).zip(known);
+        let offer = listed_offer(listing);
+        let judged = judgement.judged(DefinitionKind::Tool, offer).zip(known);
         let mut listed = Vec::with_capacity(listing.tools.len());
         for ((tool, reason), known) in judged {
             let known = known.filter(|it| self.can_reuse(it, declared) && it.has_usual_name());
@@ -146,19 +151,39 @@ impl Catalog {
             listed.push(entry);
         }
         self.listed.insert(server.clone(), listed);
-        for prompt in approved_definitions(&listing.prompts, &judgement.prompts) {
+        for prompt in judgement.approved(DefinitionKind::Prompt, offer) {
             if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
                 let name = entry.exposed.clone();
                 self.prompts_by_name.insert(name, self.prompts.len());
                 self.prompts.push(Arc::new(entry));
             }
         }
-        let resources = expose_uris(server, &listing.resources, URI);
+        self.add_uris(server, listing, judgement, offer);
+    }
+
+    fn add_uris(
+        &mut self,
+        server: &ServerName,
+        listing: &Listing,
+        judgement: &Judgement,
+        offer: ListedOffer<'_>,
+    ) {
+        let approved = |kind| judgement.approved(kind, offer);
+        let resources = approved(DefinitionKind::Resource);
+        let resources = expose_uris(server, resources, URI);
         self.resources.extend(resources.map(Arc::new));
-        let templates = expose_uris(server, &listing.templates, URI_TEMPLATE);
+        let templates = approved(DefinitionKind::ResourceTemplate);
+        let templates = expose_uris(server, templates, URI_TEMPLATE);
         self.templates.extend(templates.map(Arc::new));
-        let skills = expose_uris(server, &listing.skills, URI);
+        let skills = expose_uris(server, approved(DefinitionKind::Skill), URI);
         self.skills.extend(skills.map(Arc::new));
+        self.routes.add_server(
+            server,
+            RawObject::peek_member(&listing.capabilities, "resources").is_some(),
+            approved(DefinitionKind::Resource),
+            approved(DefinitionKind::ResourceTemplate),
+        );
+        self.unapproved_uris.add_server(server, judgement, offer);
     }
 
     /// Applies the operator's override to a tool. Returns `None` for a tool that is hidden from
@@ -232,15 +257,15 @@ impl Catalog {
         judgement: Judgement,
         declared: &BTreeMap<String, ToolOverride>,
     ) {
-        let tools = listing.tools.iter().zip(judgement.tools);
-        for (tool, reason) in tools.filter_map(|(it, reason)| Some((it, reason?))) {
+        let offer = listed_offer(listing);
+        for (tool, reason) in judgement.withheld(DefinitionKind::Tool, offer) {
             if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
-                self.add_unapproved_tool(entry, reason, declared);
+                self.add_unapproved_tool(entry, reason.clone(), declared);
             }
         }
-        let prompts = listing.prompts.iter().zip(judgement.prompts);
-        for (prompt, reason) in prompts.filter_map(|(it, reason)| Some((it, reason?))) {
+        for (prompt, reason) in judgement.withheld(DefinitionKind::Prompt, offer) {
             if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
+                let reason = reason.clone();
                 self.unapproved.add(entry.capability, entry.exposed, reason);
             }
         }
@@ -385,6 +410,11 @@ impl Catalog {
         })
     }
 
+    /// True if callers get this skill.
+    pub(crate) fn has_skill(&self, skill: &Capability) -> bool {
+        self.skills.iter().any(|it| it.capability == *skill)
+    }
+
     /// Returns the index of skills, which is built for the first search.
     pub(crate) fn skill_index(&self) -> &SkillIndex {
         self.skill_index
@@ -399,15 +429,6 @@ impl Catalog {
     pub(crate) fn listings(&self) -> impl Iterator<Item = (&ServerName, &Arc<Listing>)> {
         self.listings.iter()
     }
-}
-
-/// Returns the definitions that are approved.
-fn approved_definitions<'a>(
-    definitions: &'a [Raw],
-    reasons: &'a [Option<UnapprovedReason>],
-) -> impl Iterator<Item = &'a Raw> {
-    let judged = definitions.iter().zip(reasons);
-    judged.filter_map(|(definition, reason)| reason.is_none().then_some(definition))
 }
 
 #[cfg(test)]

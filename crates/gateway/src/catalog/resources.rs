@@ -6,10 +6,8 @@
 //! caller must name one, as `kitbag://server/<server>/<uri>`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use kitbag_domain::{Capability, Kind, ServerName};
-use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
 use crate::catalog::uri_template::UriTemplate;
@@ -38,37 +36,30 @@ pub(crate) enum Route {
 }
 
 impl ResourceRoutes {
-    pub(crate) fn new(listings: &BTreeMap<ServerName, Arc<Listing>>) -> Self {
-        let mut routes = Self::default();
-        for (server, listing) in listings {
-            routes.servers.insert(server.clone());
-            if RawObject::peek_member(&listing.capabilities, "resources").is_some() {
-                routes.with_resources.insert(server.clone());
-            }
-            for uri in listing
-                .resources
-                .iter()
-                .filter_map(|it| read_string(it, "uri"))
-            {
-                routes.listed.entry(uri).or_default().insert(server.clone());
-            }
-            for template in listing
-                .templates
-                .iter()
-                .filter_map(|it| read_string(it, "uriTemplate"))
-            {
-                let parsed = UriTemplate::parse(&template);
-                let first = routes
-                    .templates
-                    .entry(template)
-                    .or_default()
-                    .insert(server.clone());
-                if first && parsed.has_scheme() {
-                    routes.matchers.push((parsed, server.clone()));
-                }
+    /// Adds a server with the resources and templates that callers get.
+    pub(crate) fn add_server<'a>(
+        &mut self,
+        server: &ServerName,
+        has_resources: bool,
+        resources: impl IntoIterator<Item = &'a Raw>,
+        templates: impl IntoIterator<Item = &'a Raw>,
+    ) {
+        self.servers.insert(server.clone());
+        if has_resources {
+            self.with_resources.insert(server.clone());
+        }
+        let resources = resources.into_iter();
+        for uri in resources.filter_map(|it| read_string(it, "uri")) {
+            self.listed.entry(uri).or_default().insert(server.clone());
+        }
+        let templates = templates.into_iter();
+        for template in templates.filter_map(|it| read_string(it, "uriTemplate")) {
+            let parsed = UriTemplate::parse(&template);
+            let owners = self.templates.entry(template).or_default();
+            if owners.insert(server.clone()) && parsed.has_scheme() {
+                self.matchers.push((parsed, server.clone()));
             }
         }
-        routes
     }
 
     pub(crate) fn route_resource(&self, uri: &str, visible: Visible<'_>) -> Route {
@@ -246,47 +237,32 @@ fn read_string(definition: &Raw, field: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_domain::Timestamp;
-    use kitbag_wire::{Era, raw};
+    use kitbag_wire::raw;
     use serde_json::json;
 
     use super::*;
 
     /// `server uri uri {template} …`, one server per line; a word with a brace is a template.
     fn routes(world: &str) -> ResourceRoutes {
-        let listings = world
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .map(|line| {
-                let (server, offered) = line.split_once(' ').unwrap();
-                let (templates, resources): (Vec<&str>, Vec<&str>) = offered
-                    .split_whitespace()
-                    .partition(|word| word.contains('{'));
-                let listing = Listing {
-                    listed_at: Timestamp::default(),
-                    era: Era::Legacy,
-                    version: "2025-11-25".to_owned(),
-                    capabilities: raw(&json!({ "resources": {} })),
-                    server_info: None,
-                    instructions: None,
-                    tools: Vec::new(),
-                    prompts: Vec::new(),
-                    resources: resources
-                        .iter()
-                        .map(|uri| raw(&json!({ "uri": uri })))
-                        .collect(),
-                    templates: templates
-                        .iter()
-                        .map(|uri| raw(&json!({ "uriTemplate": uri })))
-                        .collect(),
-                    skills: Vec::new(),
-                    problems: Vec::new(),
-                    unmasked: Vec::new(),
-                };
-                (server.parse().unwrap(), Arc::new(listing))
-            });
-        ResourceRoutes::new(&listings.collect())
+        let mut routes = ResourceRoutes::default();
+        let lines = world.lines().map(str::trim);
+        for line in lines.filter(|line| !line.is_empty()) {
+            let (server, offered) = line.split_once(' ').unwrap();
+            let (templates, resources): (Vec<&str>, Vec<&str>) = offered
+                .split_whitespace()
+                .partition(|word| word.contains('{'));
+            let resources = resources.iter().map(|uri| raw(&json!({ "uri": uri })));
+            let templates = templates
+                .iter()
+                .map(|uri| raw(&json!({ "uriTemplate": uri })));
+            routes.add_server(
+                &server.parse().unwrap(),
+                true,
+                &resources.collect::<Vec<_>>(),
+                &templates.collect::<Vec<_>>(),
+            );
+        }
+        routes
     }
 
     /// Checks which server owns the URI for a caller who sees only these servers: `good`, `a or b`,

@@ -27,18 +27,20 @@ impl Skill {
     pub(crate) fn from_entry(entry: &CatalogEntry) -> Self {
         let definition = RawObject::open(&entry.definition).unwrap_or_default();
         let frontmatter = definition.get_object("frontmatter").unwrap_or_default();
-        let files: Vec<RawObject> = definition
-            .read::<Vec<Raw>>("resources")
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|file| RawObject::open(file).ok())
-            .collect();
         Self {
             name: frontmatter.read("name").unwrap_or_default(),
             description: frontmatter.read("description").unwrap_or_default(),
-            files: files.iter().filter_map(|file| file.read("uri")).collect(),
+            files: listed_files(&entry.definition),
         }
     }
+}
+
+/// Returns the URIs of the files of a skill.
+pub(crate) fn listed_files(definition: &Raw) -> Vec<String> {
+    let definition = RawObject::open(definition).unwrap_or_default();
+    let files: Vec<Raw> = definition.read("resources").unwrap_or_default();
+    let files = files.iter().filter_map(|file| RawObject::open(file).ok());
+    files.filter_map(|file| file.read("uri")).collect()
 }
 
 /// Returns a skill in the form for clients of merged servers.

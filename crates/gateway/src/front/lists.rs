@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kitbag_domain::{Capability, Kind, ServerName};
+use kitbag_domain::{Capability, DefinitionKind, Kind, ServerName};
 use kitbag_fetch::Secrets;
 use kitbag_upstream::{CallError, mask_json};
 use kitbag_wire::meta::method;
@@ -181,7 +181,7 @@ fn filter_server_list(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw,
         turn.can_see(&capability)
             && !names_a_secret
             && !overrides::is_hidden(turn, &capability)
-            && !unapproved::is_unapproved_entry(turn, &capability, item)
+            && !unapproved::is_unapproved_entry(turn, list.definition_kind(), &capability, item)
     });
     let mut visible: Vec<&Raw> = visible.into_iter().map(|(_, shown)| shown).collect();
     if !is_deep && !is_changed && visible.len() == items.len() {
@@ -244,11 +244,13 @@ impl ListMethod {
         }
     }
 
-    fn key(self) -> &'static str {
+    fn definition_kind(self) -> DefinitionKind {
         match self {
-            Self::Tools | Self::Prompts => "name",
-            Self::Resources | Self::Skills => "uri",
-            Self::Templates => "uriTemplate",
+            Self::Tools => DefinitionKind::Tool,
+            Self::Prompts => DefinitionKind::Prompt,
+            Self::Resources => DefinitionKind::Resource,
+            Self::Templates => DefinitionKind::ResourceTemplate,
+            Self::Skills => DefinitionKind::Skill,
         }
     }
 
@@ -258,7 +260,7 @@ impl ListMethod {
         Capability {
             server: server.clone(),
             kind: self.kind(),
-            name: entry.read(self.key()).unwrap_or_default(),
+            name: entry.read(self.definition_kind().key()).unwrap_or_default(),
         }
     }
 

@@ -270,14 +270,17 @@ fn write_visible_servers(
     let changed = changed.iter().filter(|(server, _)| is_visible(server));
     page.write_counters(
         "kitbag_definitions_changed",
-        "Definitions of tools and prompts that a server changed",
+        "Definitions that a server changed",
         changed.map(|(server, count)| (by_server(server), *count)),
     );
-    let unapproved = catalog.unapproved.counts();
+    let mut unapproved = catalog.unapproved.counts();
+    for (server, count) in catalog.unapproved_uris.counts() {
+        *unapproved.entry(server).or_default() += count;
+    }
     let unapproved = unapproved.iter().filter(|(server, _)| is_visible(server));
     page.write_gauges(
         "kitbag_definitions_held",
-        "Tools and prompts withheld because they differ from their approved definitions",
+        "Definitions withheld because they differ from the approved ones",
         unapproved.map(|(server, count)| (by_server(server), *count)),
     );
 }

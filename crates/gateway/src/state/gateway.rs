@@ -136,8 +136,10 @@ impl Gateway {
         let offered = catalog
             .entries_of_server(server)
             .map(|entry| &entry.capability);
+        let unapproved_uris = catalog.unapproved_uris.of_server(server);
         let mut offered = offered
             .chain(catalog.unapproved.of_server(server))
+            .chain(unapproved_uris.map(|it| &it.capability))
             .peekable();
         match offered.peek() {
             Some(_) => offered.any(|capability| self.policy.is_visible(caller, capability)),

@@ -10,6 +10,7 @@ use kitbag_store::{AuditSink, Store};
 use crate::call::parking::Parking;
 use crate::call::remainder::Remainders;
 use crate::call::tasks::Tasks;
+use crate::catalog::approved_texts::MaskedSecrets;
 use crate::catalog::definitions::Definitions;
 use crate::catalog::drift::DriftLog;
 use crate::front::announced_guides::AnnouncedGuides;
@@ -53,6 +54,7 @@ pub struct Services {
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) definitions: Arc<Definitions>,
     pub(crate) drift_log: Arc<DriftLog>,
+    pub(crate) masked_secrets: Arc<MaskedSecrets>,
     /// The HTTP client for vendors of models, created for the first request.
     relay: OnceLock<Relay>,
     pub(crate) intents: Arc<Intents>,
@@ -92,6 +94,7 @@ impl Services {
             readiness: Arc::default(),
             definitions: Arc::default(),
             drift_log: Arc::default(),
+            masked_secrets: Arc::default(),
             relay: OnceLock::new(),
             intents: Arc::default(),
             credentials,

@@ -16,6 +16,7 @@ use super::skills;
 use crate::call::failure::{Failure, start_error_for};
 use crate::call::reply::explain_call_error;
 use crate::call::resolve;
+use crate::call::unapproved;
 use crate::catalog::CatalogEntry;
 use crate::surface::sanitize;
 use crate::turn::Turn;
@@ -39,7 +40,10 @@ pub(super) async fn discover_apis(
             tool: Some(tool), ..
         } => match skills::find_readable_skill(turn, &tool) {
             Some(skill) => skills::read_skill(turn, skill, &tool).await,
-            None => tool_definition(turn, &tool),
+            None => match unapproved::unapproved_uri(turn, &tool) {
+                Some(withheld) => Err(withheld),
+                None => tool_definition(turn, &tool),
+            },
         },
         DiscoverArguments {
             provider: Some(provider),

@@ -9,7 +9,8 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::time::Instant;
 
-use super::{postgres, with_timeout};
+use super::postgres::{self, ROUND_TRIP};
+use super::with_timeout;
 use crate::address::{PostgresAddress, SchemaName};
 use crate::{Error, store_error};
 
@@ -17,7 +18,7 @@ use crate::{Error, store_error};
 /// servers take less time.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The delay between two attempts to connect.
+/// The delay between two attempts to connect or to take the lock.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A lock with its own connection, outside the pool: it is released when the connection closes,
@@ -29,8 +30,16 @@ pub(crate) struct AdvisoryLock {
 impl AdvisoryLock {
     /// Waits for the lock of that name.
     pub(crate) async fn acquire(address: &PostgresAddress, name: &str) -> Result<Self, Error> {
-        let limit = LOCK_TIMEOUT + address.limits.connect;
-        with_timeout(limit, take_lock(address, name)).await
+        let wait = LOCK_TIMEOUT.as_millis().to_string();
+        let limits = [
+            ("statement_timeout", "0"),
+            ("idle_in_transaction_session_timeout", "0"),
+            ("lock_timeout", &wait),
+        ];
+        let options = postgres::connect_options(address).options(limits);
+        let mut connection = connect_with_retry(&options, address).await?;
+        wait_for_lock(&mut connection, address, name).await?;
+        Ok(Self { connection })
     }
 
     pub(crate) async fn release(self) {
@@ -39,21 +48,45 @@ impl AdvisoryLock {
     }
 }
 
-async fn take_lock(address: &PostgresAddress, name: &str) -> Result<AdvisoryLock, Error> {
-    let wait = LOCK_TIMEOUT.as_millis().to_string();
-    let limits = [
-        ("statement_timeout", "0"),
-        ("idle_in_transaction_session_timeout", "0"),
-        ("lock_timeout", &wait),
-    ];
-    let options = postgres::connect_options(address).options(limits);
-    let mut connection = connect_with_retry(&options, address).await?;
-    sqlx::query("SELECT pg_advisory_lock($1)")
-        .bind(lock_number(&address.schema, name))
-        .execute(&mut connection)
-        .await
-        .map_err(store_error("wait for another gateway"))?;
-    Ok(AdvisoryLock { connection })
+/// Asks for the lock again and again. A server that waits for another gateway answers each time, so
+/// one that does not answer is noticed at once.
+async fn wait_for_lock(
+    connection: &mut PgConnection,
+    address: &PostgresAddress,
+    name: &str,
+) -> Result<(), Error> {
+    const ACTION: &str = "wait for another gateway";
+    let number = lock_number(&address.schema, name);
+    let deadline = Instant::now() + LOCK_TIMEOUT;
+    loop {
+        let attempt = sqlx::query_scalar("SELECT pg_try_advisory_lock($1)")
+            .bind(number)
+            .fetch_one(&mut *connection);
+        let attempt = async { attempt.await.map_err(store_error(ACTION)) };
+        if answer_in_time(address, attempt).await? {
+            return Ok(());
+        }
+        if Instant::now() + RETRY_DELAY >= deadline {
+            let source = Box::new(std::io::Error::from(ErrorKind::TimedOut));
+            return Err(Error::Busy {
+                action: ACTION,
+                source,
+            });
+        }
+        tokio::time::sleep(RETRY_DELAY).await;
+    }
+}
+
+/// Returns the answer to a short statement on a connection without a statement timeout.
+pub(super) async fn answer_in_time<T>(
+    address: &PostgresAddress,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let answered = with_timeout(address.limits.connect + ROUND_TRIP, answer).await;
+    answered.map_err(|error| match error {
+        Error::Silent { limit } => unanswered_error(address, limit),
+        other => other,
+    })
 }
 
 /// Connects, and retries as long as a connection may take: a server that starts together with the
@@ -62,13 +95,14 @@ async fn connect_with_retry(
     options: &PgConnectOptions,
     address: &PostgresAddress,
 ) -> Result<PgConnection, Error> {
-    let deadline = Instant::now() + address.limits.connect;
+    let limit = address.limits.connect;
+    let deadline = Instant::now() + limit;
     loop {
         let connecting = tokio::time::timeout_at(deadline, options.connect()).await;
         let error = match connecting {
             Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(error)) => error,
-            Err(_) => sqlx::Error::PoolTimedOut,
+            Err(_) => return Err(unanswered_error(address, limit)),
         };
         if !is_transient(&error) || Instant::now() + RETRY_DELAY >= deadline {
             return Err(Error::Unreachable {
@@ -77,6 +111,13 @@ async fn connect_with_retry(
             });
         }
         tokio::time::sleep(RETRY_DELAY).await;
+    }
+}
+
+fn unanswered_error(address: &PostgresAddress, limit: Duration) -> Error {
+    Error::Unanswered {
+        location: address.to_string(),
+        limit,
     }
 }
 

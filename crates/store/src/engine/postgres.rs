@@ -13,8 +13,9 @@ use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions};
 
-use super::advisory::{self, AdvisoryLock};
+use super::advisory::{self, AdvisoryLock, answer_in_time};
 use super::migrations::{MigrationFile, build_migrator, migration_files};
+use super::with_timeout;
 use crate::address::{PoolLimits, PostgresAddress, SchemaName};
 use crate::{Error, store_error};
 
@@ -32,7 +33,10 @@ const MIGRATION_FILES: &[MigrationFile] = migration_files![
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| build_migrator(MIGRATION_FILES));
 
 /// How much longer than the server's own statement timeout an answer may take.
-const ROUND_TRIP: Duration = Duration::from_secs(5);
+pub(super) const ROUND_TRIP: Duration = Duration::from_secs(5);
+
+/// How long the migrations of one update may take, with a large audit on a slow disk.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A connection unused for this long is closed, so that a quiet gateway holds few.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -188,30 +192,56 @@ fn pool_options(limits: PoolLimits) -> PgPoolOptions {
 async fn create_schema(guard: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
     const ACTION: &str = "create its schema";
     let schema = address.schema.as_str();
-    let exists: bool = sqlx::query_scalar("SELECT to_regnamespace($1) IS NOT NULL")
+    let lookup = sqlx::query_scalar("SELECT to_regnamespace($1) IS NOT NULL")
         .bind(schema)
-        .fetch_one(&mut **guard)
-        .await
-        .map_err(store_error(ACTION))?;
-    if exists {
+        .fetch_one(&mut **guard);
+    let lookup = async { lookup.await.map_err(store_error(ACTION)) };
+    if answer_in_time(address, lookup).await? {
         return Ok(());
     }
     // The name has only letters, digits and `_`.
-    sqlx::query(AssertSqlSafe(format!("CREATE SCHEMA {schema}")))
-        .execute(&mut **guard)
-        .await
-        .map(drop)
-        .map_err(store_error(ACTION))
+    let statement = AssertSqlSafe(format!("CREATE SCHEMA {schema}"));
+    let creation = sqlx::query(statement).execute(&mut **guard);
+    let creation = async { creation.await.map(drop).map_err(store_error(ACTION)) };
+    answer_in_time(address, creation).await
 }
 
 async fn run_migrations(guard: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
-    let done = MIGRATIONS.run_direct(None, &mut **guard, false).await;
-    done.map_err(|error| match error {
+    let is_current = answer_in_time(address, is_migrated(guard)).await?;
+    let migration = async {
+        let done = MIGRATIONS.run_direct(None, &mut **guard, false).await;
+        done.map_err(|error| migration_error(error, address))
+    };
+    match is_current {
+        true => answer_in_time(address, migration).await,
+        false => with_timeout(MIGRATION_TIMEOUT, migration).await,
+    }
+}
+
+/// True if no migration is left to do, so that checking them takes no time.
+async fn is_migrated(guard: &mut AdvisoryLock) -> Result<bool, Error> {
+    const ACTION: &str = "read its version";
+    let exists: bool = sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL")
+        .fetch_one(&mut **guard)
+        .await
+        .map_err(store_error(ACTION))?;
+    if !exists {
+        return Ok(false);
+    }
+    let done: i64 = sqlx::query_scalar("SELECT count(*) FROM _sqlx_migrations WHERE success")
+        .fetch_one(&mut **guard)
+        .await
+        .map_err(store_error(ACTION))?;
+    Ok(usize::try_from(done).is_ok_and(|done| done >= MIGRATIONS.iter().count()))
+}
+
+fn migration_error(error: MigrateError, address: &PostgresAddress) -> Error {
+    match error {
         MigrateError::VersionMissing(found) => Error::Newer {
             location: address.to_string(),
             found,
             known: super::newest_version(&MIGRATIONS),
         },
         other => store_error("migrate the database")(other),
-    })
+    }
 }

@@ -235,6 +235,8 @@ fn connect_options(path: &Path) -> SqliteConnectOptions {
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
+        // A text that is masked or deleted later must not remain in the file.
+        .pragma("secure_delete", "FAST")
         .disable_statement_logging()
 }
 

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod server;
+mod silent;
 mod tls;
 
 use std::collections::HashMap;

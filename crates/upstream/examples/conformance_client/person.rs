@@ -9,7 +9,7 @@ use kitbag_domain::ServerName;
 use kitbag_domain::sync::lock;
 use kitbag_upstream::oauth::{
     AddressGuards, DeviceCode, Grant, GrantStore, GrantStoreError, LoginError, Logins, Person,
-    RedirectPort,
+    RedirectTarget,
 };
 use url::Url;
 
@@ -20,10 +20,8 @@ pub(crate) struct Agreeable;
 #[async_trait]
 impl Person for Agreeable {
     /// Nothing listens on this URL; it is only parsed.
-    async fn redirect(&mut self, _port: RedirectPort) -> Result<Url, LoginError> {
-        Ok("http://127.0.0.1:7421/callback"
-            .parse()
-            .expect("it is an address"))
+    async fn redirect(&mut self, target: &RedirectTarget) -> Result<Url, LoginError> {
+        Ok(target.url(7421))
     }
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {

@@ -77,6 +77,14 @@ pub enum LoginError {
         expected: String,
         found: Option<String>,
     },
+    #[error(
+        "the answer should come from `{expected}` but came to the redirect URI of another authorization server"
+    )]
+    OtherRedirect { expected: String },
+    #[error(
+        "the answer is incomplete: `{expected}` does not name itself in it, so the whole address is needed"
+    )]
+    PartialAnswer { expected: String },
     #[error("the authorization server refused: {reason}")]
     Denied { reason: String },
     #[error("the answer has no code")]
@@ -140,6 +148,12 @@ impl Remedy for FailedLogin {
             LoginError::NoRegistration { .. } | LoginError::NotRegistered { .. } => {
                 format!("register a client there and set `client_id` of [servers.{server}.oauth]")
             }
+            LoginError::OtherRedirect { .. } | LoginError::AnswerFrom { .. } => format!(
+                "the server may be attacking another login; if you do not trust it, run `kitbag servers remove {server}`"
+            ),
+            LoginError::PartialAnswer { .. } => format!(
+                "start again, and paste the address from `http` to its end: kitbag servers login {server} --headless"
+            ),
             LoginError::OtherState | LoginError::NoCode => {
                 format!("start again: kitbag servers login {server}")
             }

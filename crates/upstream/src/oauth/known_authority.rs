@@ -6,8 +6,9 @@ use url::Url;
 use super::authority::Authority;
 use super::client::{AuthMethod, ClientSource, OauthClient};
 use super::error::LoginError;
-use super::login::{Person, RedirectPort, login_by_browser};
+use super::login::{Person, login_by_browser};
 use super::metadata::AuthorityMetadata;
+use super::redirect::{RedirectPort, RedirectTarget};
 use super::scopes::Scopes;
 use super::secret_text::SecretText;
 use super::token::TokenEndpoint;
@@ -32,7 +33,7 @@ impl KnownAuthority {
         guards: &AddressGuards,
     ) -> Result<SecretText, LoginError> {
         let web = OauthWeb::for_server(&self.token_url, guards).await;
-        let redirect = person.redirect(port).await?;
+        let redirect = person.redirect(&RedirectTarget::shared(port)).await?;
         // No metadata describes it, so it has no issuer to compare answers with, and no resource is
         // sent to it: some authorization servers reject unknown parameters. A server without PKCE
         // ignores it, and `state` protects the login in any case.

@@ -16,6 +16,7 @@ use super::credentials::Credentials;
 use super::device::{self, DeviceCode};
 use super::error::{FailedLogin, LoginError, WebError};
 use super::grant::Grant;
+use super::redirect::{RedirectPort, RedirectTarget};
 use super::request::AuthorizationRequest;
 use super::scopes::Scopes;
 use super::token::{TokenEndpoint, TokenSet};
@@ -25,7 +26,7 @@ use super::web::redacted_url;
 #[async_trait]
 pub trait Person: Send {
     /// Returns the URL that the browser can come back to.
-    async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError>;
+    async fn redirect(&mut self, target: &RedirectTarget) -> Result<Url, LoginError>;
 
     /// Opens a URL in the browser and returns the one it was redirected to from there.
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError>;
@@ -35,16 +36,6 @@ pub trait Person: Send {
 
     /// Shows a code to type in there.
     fn show(&mut self, code: &DeviceCode);
-}
-
-/// The port on this machine that a browser should come back to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RedirectPort {
-    Any,
-    /// The registered port; another one requires a new registration.
-    Preferred(u16),
-    /// Only this port works.
-    Only(u16),
 }
 
 impl Credentials {
@@ -78,8 +69,10 @@ impl Credentials {
         // A login may have ended because the registration did, so the next one registers again.
         let known = earlier.filter(|earlier| earlier.ended.is_none());
         let known = known.map(|earlier| &earlier.client);
-        let redirect = person.redirect(self.redirect_port(known)).await?;
         let configured = self.configured_client()?;
+        let port = self.redirect_port(known);
+        let target = RedirectTarget::for_authority(port, &authority.metadata, &configured);
+        let redirect = person.redirect(&target).await?;
         let client = OauthClient::choose(ClientOptions {
             web,
             authority: &authority,

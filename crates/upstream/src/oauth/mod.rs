@@ -13,6 +13,7 @@
 //! - `login`: from a URL to tokens; `authority`: discovery of the authorization server
 //! - `client`, `registration`: the client there; `request`, `device`: the user's consent; `token`:
 //!   the token endpoint
+//! - `redirect`: the redirect URI, which distinguishes authorization servers
 //! - `grant`: the result of a login, and its store
 //! - `challenge`, `metadata`, `scopes`, `secret_text`: parts of the protocol
 //! - `web`: HTTP to URLs named by a server
@@ -29,6 +30,7 @@ mod grant;
 mod known_authority;
 mod login;
 mod metadata;
+mod redirect;
 mod refresh;
 mod registration;
 mod request;
@@ -46,7 +48,8 @@ pub use device::DeviceCode;
 pub use error::{FailedLogin, LoginError, LoginNeeded, LoginReason, TokenError, WebError};
 pub use grant::{Grant, GrantStore, GrantStoreError};
 pub use known_authority::KnownAuthority;
-pub use login::{Person, RedirectPort};
+pub use login::Person;
+pub use redirect::{RedirectPort, RedirectTarget};
 pub use scopes::Scopes;
 pub use secret_text::SecretText;
 pub use settings::{Flow, Settings};

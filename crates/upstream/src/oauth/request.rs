@@ -8,6 +8,7 @@ use url::Url;
 use super::authority::Authority;
 use super::client::OauthClient;
 use super::error::LoginError;
+use super::redirect::own_path;
 use super::scopes::Scopes;
 use super::secret_text::SecretText;
 
@@ -19,6 +20,8 @@ pub(crate) struct AuthorizationRequest {
     issuer: String,
     /// True if the authorization server promised to name its issuer in an answer.
     names_issuer: bool,
+    /// The path of the redirect URI, if no other authorization server has it.
+    own_path: Option<String>,
 }
 
 impl AuthorizationRequest {
@@ -57,6 +60,7 @@ impl AuthorizationRequest {
             state,
             issuer,
             names_issuer,
+            own_path: own_path(redirect).map(str::to_owned),
         })
     }
 
@@ -68,8 +72,9 @@ impl AuthorizationRequest {
         let query = query.split('#').next().unwrap_or_default();
         if !answer.is_empty() && !answer.contains(['=', '?', '/']) {
             // The user who pastes a code knows where it comes from, unless the authorization server
-            // promised to name itself.
+            // is recognised by its name or its redirect URI.
             self.check_issuer(None)?;
+            self.check_path("")?;
             return Ok(SecretText::new(answer));
         }
         let fields: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
@@ -79,6 +84,7 @@ impl AuthorizationRequest {
             return Err(LoginError::OtherState);
         }
         self.check_issuer(find_field(&fields, "iss"))?;
+        self.check_path(answer)?;
         if let Some(reason) = denial_reason(&fields) {
             return Err(LoginError::Denied { reason });
         }
@@ -100,6 +106,27 @@ impl AuthorizationRequest {
                 Err(LoginError::AnswerFrom { expected, found })
             }
         }
+    }
+
+    /// Rejects an answer at another authorization server's redirect URI, or without one.
+    fn check_path(&self, answer: &str) -> Result<(), LoginError> {
+        let (Some(own), expected) = (&self.own_path, self.issuer.clone()) else {
+            return Ok(());
+        };
+        match path_of(answer) {
+            path if path == own => Ok(()),
+            path if path.starts_with('/') => Err(LoginError::OtherRedirect { expected }),
+            _ => Err(LoginError::PartialAnswer { expected }),
+        }
+    }
+}
+
+/// Returns the path of a URL, with or without a host; text without a path if there is none.
+fn path_of(answer: &str) -> &str {
+    let address = answer.split(['?', '#']).next().unwrap_or_default();
+    match address.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("", |at| &rest[at..]),
+        None => address,
     }
 }
 
@@ -160,6 +187,7 @@ mod tests {
             state: "s1".to_owned(),
             issuer: "https://a.example".to_owned(),
             names_issuer,
+            own_path: None,
         }
     }
 
@@ -225,6 +253,36 @@ mod tests {
             "/callback?error=access_denied&error_description=the+person+said+no&state=s1",
             Err(denied),
         );
+    }
+
+    #[test]
+    fn an_answer_at_another_redirect_uri_than_the_own_one_gives_no_code() {
+        let request = AuthorizationRequest {
+            own_path: Some("/callback/own".to_owned()),
+            ..request(false)
+        };
+        for (answer, expected) in [
+            ("http://127.0.0.1:1/callback/own?code=c1&state=s1", "c1"),
+            ("/callback/own?code=c1&state=s1", "c1"),
+            (
+                "http://127.0.0.1:1/callback/x?code=c1&state=s1",
+                "redirect URI of another",
+            ),
+            ("/callback?code=c1&state=s1", "redirect URI of another"),
+            ("/callback/own/?code=c1&state=s1", "redirect URI of another"),
+            (
+                "/x?code=c1&state=s1#/callback/own",
+                "redirect URI of another",
+            ),
+            ("code=c1&state=s1", "the answer is incomplete"),
+            ("c1", "the answer is incomplete"),
+        ] {
+            let found = match request.parse_code(answer) {
+                Ok(code) => code.reveal().to_owned(),
+                Err(error) => error.to_string(),
+            };
+            assert!(found.contains(expected), "{answer}: {found}");
+        }
     }
 
     #[test]

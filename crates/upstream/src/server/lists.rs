@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kitbag_domain::Kind;
+use kitbag_domain::DefinitionKind;
 use kitbag_domain::sync::lock;
 use tokio::time::{Instant, timeout};
 
@@ -14,8 +14,8 @@ use crate::list_ages::{Doubt, Reading};
 use crate::listing::{LIST_TIMEOUT, Listing};
 use crate::router::{Notice, NoticeKind};
 
-/// The lists under approval.
-const APPROVED: [Kind; 2] = [Kind::Tool, Kind::Prompt];
+/// The lists that decide whether a call may be sent.
+const APPROVED: [DefinitionKind; 2] = [DefinitionKind::Tool, DefinitionKind::Prompt];
 
 impl Server {
     /// Reads all lists of the server. If one of them takes long, `early` is called as soon as the
@@ -64,7 +64,7 @@ impl Server {
         let reading = self.context.ages.begin_reading(&APPROVED);
         let listing = live.connection.fetch_lists(|first| {
             let tools = self.merge_known(first);
-            early(&self.store_listing(tools, &[Kind::Tool], reading));
+            early(&self.store_listing(tools, &[DefinitionKind::Tool], reading));
         });
         match listing.await {
             Ok(listing) => Ok(self.store_listing(listing, &APPROVED, reading)),
@@ -88,7 +88,12 @@ impl Server {
 
     /// Replaces the known listing. Tools and prompts are taken from their latest read: a slow read
     /// of everything may end after a fast read of the tools that began later.
-    fn store_listing(&self, listing: Listing, read: &[Kind], reading: Reading) -> Arc<Listing> {
+    fn store_listing(
+        &self,
+        listing: Listing,
+        read: &[DefinitionKind],
+        reading: Reading,
+    ) -> Arc<Listing> {
         let mut listing = self.mask_listing(listing);
         let _guard = lock(&self.replacing);
         if let Some(known) = self.listing() {
@@ -182,7 +187,12 @@ impl Server {
 
     /// Records that the known lists are still the same. Returns false if they were replaced in the
     /// meantime.
-    fn confirm_unchanged(&self, known: &Arc<Listing>, list: Kind, reading: Reading) -> bool {
+    fn confirm_unchanged(
+        &self,
+        known: &Arc<Listing>,
+        list: DefinitionKind,
+        reading: Reading,
+    ) -> bool {
         let _guard = lock(&self.replacing);
         let is_known = self.listing().is_some_and(|now| Arc::ptr_eq(&now, known));
         is_known && self.context.ages.finish_reading(list, reading)
@@ -209,12 +219,15 @@ impl Server {
     }
 
     /// Announces to the gateway that a list has changed.
-    fn announce_list(&self, kind: Kind) {
+    fn announce_list(&self, kind: DefinitionKind) {
         let notice = Notice {
             server: self.name().clone(),
             kind: match kind {
-                Kind::Prompt => NoticeKind::PromptsChanged,
-                Kind::Tool | Kind::Resource => NoticeKind::ToolsChanged,
+                DefinitionKind::Prompt => NoticeKind::PromptsChanged,
+                DefinitionKind::Tool => NoticeKind::ToolsChanged,
+                DefinitionKind::ResourceTemplate
+                | DefinitionKind::Skill
+                | DefinitionKind::Resource => NoticeKind::ResourcesChanged,
             },
         };
         let notices = self.notices.clone();

@@ -1,7 +1,7 @@
 //! The definitions that servers list, for the person who approves them.
 
 use futures::future::join_all;
-use kitbag_domain::{Caller, Kind, ServerName, UnmaskedHash};
+use kitbag_domain::{Caller, DefinitionKind, ServerName, UnmaskedHash};
 use kitbag_lockfile::{DriftedDefinition, ListedDefinition, ListedOffer};
 use kitbag_upstream::{Listing, Server};
 use kitbag_wire::Raw;
@@ -15,12 +15,15 @@ use crate::call::failure::Failure;
 use crate::catalog::list_servers::ListingPermits;
 use crate::catalog::overrides;
 
-/// The unmodified tools and prompts of a server, approved or not.
+/// The unmodified definitions of a server, approved or not.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServerDefinitions {
     pub server: ServerName,
     pub tools: Vec<Raw>,
     pub prompts: Vec<Raw>,
+    pub resource_templates: Vec<Raw>,
+    pub skills: Vec<Raw>,
+    pub resources: Vec<Raw>,
     /// The hashes of definitions with masked secrets, from before masking.
     pub unmasked: Vec<UnmaskedHash>,
     /// The reason why the server did not answer.
@@ -30,11 +33,14 @@ pub struct ServerDefinitions {
 }
 
 impl ServerDefinitions {
-    /// Returns every tool and prompt in the form of the lock file.
+    /// Returns every definition in the form of the lock file.
     pub fn definitions(&self) -> Vec<ListedDefinition> {
         let offer = ListedOffer {
             tools: &self.tools,
             prompts: &self.prompts,
+            resource_templates: &self.resource_templates,
+            skills: &self.skills,
+            resources: &self.resources,
             unmasked: &self.unmasked,
         };
         offer.definitions()
@@ -46,6 +52,9 @@ impl ServerDefinitions {
             server: server.clone(),
             tools: listing.tools.clone(),
             prompts: listing.prompts.clone(),
+            resource_templates: listing.templates.clone(),
+            skills: listing.skills.clone(),
+            resources: listing.resources.clone(),
             unmasked: listing.unmasked.clone(),
             silence: None,
             gaps: gaps
@@ -59,6 +68,9 @@ impl ServerDefinitions {
             server: server.clone(),
             tools: Vec::new(),
             prompts: Vec::new(),
+            resource_templates: Vec::new(),
+            skills: Vec::new(),
+            resources: Vec::new(),
             unmasked: Vec::new(),
             silence: Some(reason),
             gaps: Vec::new(),
@@ -97,7 +109,7 @@ impl App {
             && let Some(reason) = catalog.unapproved.reason(capability)
         {
             return Err(Failure::Unapproved {
-                kind: Kind::Tool,
+                kind: DefinitionKind::Tool,
                 name: name.to_owned(),
                 reason: reason.clone(),
             });

@@ -55,7 +55,7 @@ fn check_lock_file(config: &Config) -> Option<Finding> {
         LockState::Unreadable(error) => {
             let finding = AREA.problem("lock file", error.to_string());
             let why = match config.lock.on_drift {
-                OnDrift::Hold => "the tools and prompts of all servers are withheld",
+                OnDrift::Hold => "everything that servers list is withheld",
                 OnDrift::Report => "drift cannot be detected",
             };
             let advice = "fix the file, or remove it and run `kitbag lock`";

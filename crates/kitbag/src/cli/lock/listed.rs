@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::anyhow;
 use kitbag_config::Config;
-use kitbag_domain::{ExposedName, Kind, ServerName};
+use kitbag_domain::{DefinitionKind, ExposedName, ServerName};
 use kitbag_gateway::admin::app::ServerDefinitions;
-use kitbag_lockfile::{Drift, ListedDefinition, LockFile};
+use kitbag_lockfile::{Drift, ListedDefinition, LockFile, LockedServer};
 use kitbag_store::Store;
 
 use super::row::{ApprovedText, DriftRow};
@@ -91,25 +91,20 @@ impl ListedServers {
 
     /// Rejects unknown names, which would otherwise look like definitions without drift.
     fn check_name(&self, name: &str, file: &LockFile) -> anyhow::Result<()> {
-        let listed = self.listed.iter().flat_map(|(server, listed)| {
-            listed
-                .iter()
-                .map(move |it| (server, it.kind, it.name.as_str()))
-        });
+        let listed = self
+            .listed
+            .iter()
+            .flat_map(|(server, listed)| listed.iter().map(move |it| (server, it.name.as_str())));
         let approved = file.servers.iter().flat_map(|(server, locked)| {
-            let tools = locked
-                .tools
-                .keys()
-                .map(move |it| (server, Kind::Tool, it.as_str()));
-            let prompts = locked.prompts.keys();
-            tools.chain(prompts.map(move |it| (server, Kind::Prompt, it.as_str())))
+            let names = locked.names();
+            names.map(move |(_, own)| (server, own))
         });
         let mut known = listed.chain(approved);
         let is_known = file.servers.keys().any(|server| server.as_str() == name)
-            || known.any(|(server, _, own)| super::row::matches_name(name, server, own));
+            || known.any(|(server, own)| super::row::matches_name(name, server, own));
         match is_known {
             true => Ok(()),
-            false => Err(anyhow!("no locked server has a tool or prompt `{name}`"))
+            false => Err(anyhow!("no locked server has a definition `{name}`"))
                 .advise(|| "list drift with `kitbag lock status`".to_owned()),
         }
     }
@@ -160,7 +155,7 @@ async fn approved_text(
         Drift::Changed | Drift::Gone => &row.drifted.name,
     };
     let locked = file.servers.get(&row.server);
-    let hash = locked.and_then(|locked| locked.definitions_of(row.drifted.kind).get(name));
+    let hash = locked.and_then(|locked| locked.approved_hash(row.drifted.kind, name));
     let Some(hash) = hash.map(|hash| *hash.as_bytes()) else {
         return Ok(ApprovedText::None);
     };
@@ -205,7 +200,7 @@ pub(super) fn find_servers(
     for name in names {
         let server = parse_server(name)
             .ok_or_else(|| anyhow!("`{name}` is not a server, tool or prompt"))
-            .advise(|| "use SERVER, or SERVER__TOOL as clients see it".to_owned())?;
+            .advise(|| "use SERVER, SERVER__TOOL as clients see it, or SERVER/URI".to_owned())?;
         if !file.servers.contains_key(&server) {
             return Err(not_locked_error(&server));
         }
@@ -239,6 +234,21 @@ pub(super) fn unlocked_servers(file: &LockFile, config: &Config) -> Vec<ServerNa
         .filter(|server| !file.servers.contains_key(*server))
         .cloned()
         .collect()
+}
+
+/// Returns the kinds that are not locked of servers in the lock file: an earlier version wrote it.
+pub(super) fn unlocked_kinds<'a>(
+    file: &'a LockFile,
+    config: &Config,
+) -> BTreeMap<&'a ServerName, Vec<DefinitionKind>> {
+    let servers = file.servers.iter();
+    let servers = servers.filter(|(server, _)| config.servers.contains_key(*server));
+    let unlocked = servers.map(|(server, locked)| {
+        let kinds = LockedServer::USUAL_KINDS.into_iter();
+        let kinds: Vec<_> = kinds.filter(|kind| !locked.locks(*kind)).collect();
+        (server, kinds)
+    });
+    unlocked.filter(|(_, kinds)| !kinds.is_empty()).collect()
 }
 
 pub(super) fn not_locked_error(server: &ServerName) -> anyhow::Error {

@@ -13,13 +13,13 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use kitbag_config::{Config, LockState};
-use kitbag_domain::{ExposedName, ServerName};
+use kitbag_domain::{DefinitionKind, ServerName};
 use kitbag_lockfile::{ListedDefinition, LockFile, LockedServer, find_marks};
 use serde_json::json;
 
 use self::listed::{ListedServers, find_servers};
 use self::record::store_decision;
-use self::row::DriftRow;
+use self::row::{DriftRow, LockedRow};
 use super::completions::servers;
 use super::failure::Advise as _;
 use super::gateway::JoinChoice;
@@ -28,9 +28,9 @@ use super::{Invocation, to_exit_code};
 
 /// Approve the definitions of servers and block later changes.
 ///
-/// Writes kitbag.lock next to the configuration, with a hash of each tool and prompt that your
-/// servers list now. Tools that a server adds, changes or renames later are hidden from all clients
-/// until you approve them. Servers that are already locked stay unchanged.
+/// Writes kitbag.lock next to the configuration, with a hash of each tool, prompt, resource template
+/// and skill that your servers list now. What a server adds, changes or renames later is hidden from
+/// all clients until you approve it. What is locked already is left as it is.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Lock only these servers.
     #[arg(value_name = "SERVER", add = ArgValueCandidates::new(servers))]
     servers: Vec<ServerName>,
+    /// Lock the resources that they list, too.
+    #[arg(long)]
+    resources: bool,
     #[command(flatten)]
     join: JoinChoice,
 }
@@ -47,12 +50,14 @@ const EXAMPLES: &str = "\
 Examples:
   kitbag lock
   kitbag lock github
+  kitbag lock --resources docs
   kitbag lock status
   kitbag lock diff github__create_issue
   kitbag lock approve github__create_issue
   kitbag lock remove github
 
-NAME is a tool or prompt as clients call it, or a server for all it offers.";
+NAME is a tool or prompt as clients call it, SERVER/URI for anything else, or a
+server for all it offers.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -67,7 +72,7 @@ enum Verb {
         after_help = "Examples:\n  kitbag lock diff\n  kitbag lock diff github__create_issue"
     )]
     Diff {
-        /// Only these tools, prompts or servers.
+        /// Only these definitions or servers.
         #[arg(value_name = "NAME", add = ArgValueCandidates::new(servers))]
         names: Vec<String>,
         #[command(flatten)]
@@ -79,7 +84,7 @@ enum Verb {
                       kitbag lock approve --all"
     )]
     Approve {
-        /// Tools, prompts or servers to approve.
+        /// Definitions or servers to approve.
         #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all",
               add = ArgValueCandidates::new(servers))]
         names: Vec<String>,
@@ -103,7 +108,7 @@ enum Verb {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     match arguments.verb {
-        None => lock(&arguments.servers, arguments.join, &config, invocation).await,
+        None => lock(&arguments, &config, invocation).await,
         Some(Verb::Status { join }) => status(join, &config, invocation).await,
         Some(Verb::Diff { names, join }) => diff(&names, join, &config, invocation).await,
         Some(Verb::Approve { names, join, .. }) => approve(&names, join, &config, invocation).await,
@@ -112,8 +117,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 async fn lock(
-    named: &[ServerName],
-    join: JoinChoice,
+    arguments: &Arguments,
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
@@ -121,34 +125,30 @@ async fn lock(
         LockState::Absent => LockFile::default(),
         _ => load_lock_file(config)?.clone(),
     };
-    let servers = listed::servers_to_lock(named, config)?;
-    let listed = ListedServers::fetch(servers, join, config, invocation).await?;
-    let (mut rows, mut added) = (Vec::new(), Vec::new());
+    let servers = listed::servers_to_lock(&arguments.servers, config)?;
+    let listed = ListedServers::fetch(servers, arguments.join, config, invocation).await?;
+    let (mut rows, mut changed) = (Vec::new(), Vec::new());
     for (server, listed) in &listed.listed {
-        let differ = match file.servers.get(server) {
-            Some(locked) => locked.detect_drift(listed).len(),
-            None => {
-                added.push(server.to_string());
-                warn_of_marks(server, listed, invocation.output);
-                let locked = LockedServer::from_listed(listed);
-                file.servers.insert(server.clone(), locked);
-                0
-            }
-        };
-        let locked = &file.servers[server];
-        rows.push(json!({
-            "server": server,
-            "tools": locked.tools.len(),
-            "prompts": locked.prompts.len(),
-            "added": added.last().is_some_and(|it| it == server.as_str()),
-            "differ": differ,
-        }));
+        let row = lock_server(server, listed, arguments.resources, &mut file);
+        if !row.newly_locked.is_empty() {
+            changed.push(server.to_string());
+            warn_of_marks(server, listed, &row.newly_locked, invocation.output);
+        }
+        rows.push(row.to_json(server, &file.servers[server]));
     }
     let approved = listed.approved_definitions(&file);
-    let path = store_decision(&file, approved, "locked", &added, config, invocation).await?;
+    let path = store_decision(&file, approved, "locked", &changed, config, invocation).await?;
     let drifted = rows.iter().any(|row| row["differ"] != 0);
     invocation.show(&rows, |rows| {
-        let heads = ["SERVER", "TOOLS", "PROMPTS", "STATE"];
+        let heads = [
+            "SERVER",
+            "TOOLS",
+            "PROMPTS",
+            "TEMPLATES",
+            "SKILLS",
+            "RESOURCES",
+            "STATE",
+        ];
         format_table(heads, rows.iter().map(row::locked_cells))
     })?;
     invocation.note(&format!(
@@ -158,11 +158,44 @@ async fn lock(
     Ok(to_exit_code(!drifted && listed.is_complete))
 }
 
+/// Locks what is not locked yet, and approves no change of the rest.
+fn lock_server(
+    server: &ServerName,
+    listed: &[ListedDefinition],
+    resources: bool,
+    file: &mut LockFile,
+) -> LockedRow {
+    let is_wanted = |kind: &DefinitionKind| resources || *kind != DefinitionKind::Resource;
+    let kinds = DefinitionKind::ALL.into_iter().filter(is_wanted);
+    let Some(locked) = file.servers.get_mut(server) else {
+        let newly_locked: Vec<_> = kinds.collect();
+        let locked = LockedServer::from_listed(&newly_locked, listed);
+        file.servers.insert(server.clone(), locked);
+        return LockedRow {
+            added: true,
+            differ: 0,
+            newly_locked,
+        };
+    };
+    LockedRow {
+        added: false,
+        differ: locked.detect_drift(listed).len(),
+        newly_locked: kinds
+            .filter(|kind| locked.lock_kind(*kind, listed))
+            .collect(),
+    }
+}
+
 /// Warns of suspicious text in definitions that are approved unseen.
-fn warn_of_marks(server: &ServerName, listed: &[ListedDefinition], output: Output) {
-    for definition in listed {
+fn warn_of_marks(
+    server: &ServerName,
+    listed: &[ListedDefinition],
+    kinds: &[DefinitionKind],
+    output: Output,
+) {
+    for definition in listed.iter().filter(|it| kinds.contains(&it.kind)) {
         for mark in find_marks(&definition.text) {
-            let name = ExposedName::new(server, &definition.name);
+            let name = row::definition_name(definition.kind, server, &definition.name);
             output.warn(&format!("review `{name}`: {mark}"));
         }
     }
@@ -178,10 +211,12 @@ async fn status(
     let listed = ListedServers::fetch(servers, join, config, invocation).await?;
     let rows = listed.detect_drift(file, &[])?;
     let unlocked = listed::unlocked_servers(file, config);
+    let partly_locked = listed::unlocked_kinds(file, config);
     let status = json!({
         "drift": rows,
         "locked": file.servers.keys().collect::<Vec<_>>(),
         "not_locked": unlocked,
+        "partly_locked": partly_locked,
         "not_asked": listed.unanswered,
     });
     if rows.is_empty() {
@@ -199,6 +234,14 @@ async fn status(
     if !unlocked.is_empty() {
         let names: Vec<_> = unlocked.iter().map(ServerName::as_str).collect();
         let note = format!("Not locked: {}. Lock them: kitbag lock", names.join(", "));
+        invocation.note(&note);
+    }
+    if !partly_locked.is_empty() {
+        let names: Vec<_> = partly_locked.keys().map(|it| it.as_str()).collect();
+        let note = format!(
+            "Resource templates and skills are not locked: {}. Lock them: kitbag lock",
+            names.join(", ")
+        );
         invocation.note(&note);
     }
     Ok(to_exit_code(rows.is_empty() && listed.is_complete))

@@ -1,15 +1,19 @@
 //! One difference between the approved and the listed definition.
 
+use std::collections::BTreeMap;
+
 use anstyle::{AnsiColor, Style};
-use kitbag_domain::{ExposedName, ServerName};
+use kitbag_domain::{DefinitionKind, ExposedName, ServerName};
 use kitbag_lockfile::text_diff::to_one_line;
-use kitbag_lockfile::{DefinitionDifference, Drift, DriftedDefinition, Mark, find_marks};
+use kitbag_lockfile::{
+    DefinitionDifference, Drift, DriftedDefinition, LockedServer, Mark, find_marks,
+};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 #[derive(Debug)]
 pub(super) struct DriftRow {
-    /// The name that clients use.
+    /// The name that clients use, or `SERVER/URI`.
     pub(super) name: String,
     pub(super) server: ServerName,
     pub(super) drifted: DriftedDefinition,
@@ -34,9 +38,8 @@ const UNKNOWN_AND_GONE: &str = "the approved definition is not stored on this ma
 
 impl DriftRow {
     pub(super) fn new(server: &ServerName, drifted: DriftedDefinition) -> Self {
-        let name = ExposedName::new(server, &drifted.name);
         Self {
-            name: name.as_str().to_owned(),
+            name: definition_name(drifted.kind, server, &drifted.name),
             server: server.clone(),
             drifted,
             remark: None,
@@ -70,7 +73,7 @@ impl DriftRow {
 
     pub(super) fn cells(&self) -> [String; 3] {
         [
-            self.name.clone(),
+            to_one_line(&self.name),
             self.drifted.kind.as_str().to_owned(),
             self.describe(),
         ]
@@ -85,7 +88,8 @@ impl DriftRow {
 
     fn to_lines(&self) -> Vec<String> {
         let kind = self.drifted.kind.as_str();
-        let mut lines = vec![format!("{} ({kind}): {}", self.name, self.describe())];
+        let name = to_one_line(&self.name);
+        let mut lines = vec![format!("{name} ({kind}): {}", self.describe())];
         lines.extend(self.marks.iter().map(format_mark));
         lines.extend(self.remark.map(|remark| format!("  {remark}")));
         let difference = self
@@ -127,8 +131,16 @@ impl Serialize for DriftRow {
     }
 }
 
-/// True if `name` is this tool or prompt: as clients call it, or as `SERVER/NAME` with the server's
-/// own name.
+/// Returns the name of a definition for `kitbag lock approve`: as clients call it, or `SERVER/URI`.
+pub(super) fn definition_name(kind: DefinitionKind, server: &ServerName, own: &str) -> String {
+    match kind.has_uri() {
+        true => format!("{server}/{own}"),
+        false => ExposedName::new(server, own).to_string(),
+    }
+}
+
+/// True if `name` is this definition: as clients call it, or as `SERVER/NAME` with the server's own
+/// name or URI.
 pub(super) fn matches_name(name: &str, server: &ServerName, own: &str) -> bool {
     name == ExposedName::new(server, own).as_str() || name == format!("{server}/{own}")
 }
@@ -155,21 +167,59 @@ fn colorize(line: &str) -> String {
     format!("{style}{line}{style:#}")
 }
 
+/// The names of kinds in tables and in JSON, in the order of the lock file.
+pub(super) const KIND_NAMES: [(&str, DefinitionKind); 5] = [
+    ("tools", DefinitionKind::Tool),
+    ("prompts", DefinitionKind::Prompt),
+    ("resource_templates", DefinitionKind::ResourceTemplate),
+    ("skills", DefinitionKind::Skill),
+    ("resources", DefinitionKind::Resource),
+];
+
+/// What `kitbag lock` did for one server.
+pub(super) struct LockedRow {
+    /// True for a server that was not in the file.
+    pub(super) added: bool,
+    /// The number of definitions that differ from the approved ones.
+    pub(super) differ: usize,
+    pub(super) newly_locked: Vec<DefinitionKind>,
+}
+
+impl LockedRow {
+    pub(super) fn to_json(&self, server: &ServerName, locked: &LockedServer) -> Value {
+        let newly_locked = KIND_NAMES.iter();
+        let newly_locked = newly_locked.filter(|(_, kind)| self.newly_locked.contains(kind));
+        let mut row = json!({
+            "server": server,
+            "added": self.added,
+            "newly_locked": newly_locked.map(|(name, _)| *name).collect::<Vec<_>>(),
+            "differ": self.differ,
+        });
+        for (name, kind) in KIND_NAMES {
+            let approved = locked.definitions_of(kind).map(BTreeMap::len);
+            row[name] = json!(approved);
+        }
+        row
+    }
+}
+
 /// Formats a server for the table of `kitbag lock`.
-pub(super) fn locked_cells(row: &Value) -> [String; 4] {
+pub(super) fn locked_cells(row: &Value) -> [String; 7] {
     let server = row["server"].as_str().unwrap_or_default();
-    let state = match (row["added"].as_bool(), row["differ"].as_u64()) {
-        (Some(true), _) => "locked".to_owned(),
+    let newly_locked = row["newly_locked"].as_array().map_or(0, Vec::len);
+    let state = match (newly_locked, row["differ"].as_u64()) {
+        (1.., Some(0)) => "locked".to_owned(),
         (_, Some(0)) => "unchanged".to_owned(),
         (_, differ) => {
             let differ = differ.unwrap_or_default();
             format!("{differ} changed, see `kitbag lock diff {server}`")
         }
     };
-    [
-        server.to_owned(),
-        row["tools"].to_string(),
-        row["prompts"].to_string(),
-        state,
-    ]
+    let [tools, prompts, templates, skills, resources] = KIND_NAMES.map(|(kind, _)| {
+        row[kind]
+            .as_u64()
+            .map_or("-".to_owned(), |it| it.to_string())
+    });
+    let server = server.to_owned();
+    [server, tools, prompts, templates, skills, resources, state]
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,7 +11,7 @@ use axum::response::Html;
 use axum::routing::get;
 use axum::{Extension, Router};
 use http::{StatusCode, Uri};
-use kitbag_upstream::oauth::{DeviceCode, LoginError, Person, RedirectPort};
+use kitbag_upstream::oauth::{DeviceCode, LoginError, Person, RedirectPort, RedirectTarget};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -23,7 +24,8 @@ use crate::cli::progress::ProgressDisplay;
 /// A browser on this machine, which is redirected to a local listener.
 pub(in crate::cli) struct LocalBrowser {
     output: Output,
-    listener: Option<TcpListener>,
+    /// The listener, and the URL that leads to it.
+    listener: Option<(TcpListener, Url)>,
     waiting: Option<ProgressDisplay>,
 }
 
@@ -55,15 +57,20 @@ impl RemoteBrowser {
 
 #[async_trait]
 impl Person for LocalBrowser {
-    async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
-        let listener = listen(port).await?;
-        let url = address(&listener)?;
-        self.listener = Some(listener);
+    async fn redirect(&mut self, target: &RedirectTarget) -> Result<Url, LoginError> {
+        let listener = listen(target.port).await?;
+        let url = target.url(bound_port(&listener)?);
+        self.listener = Some((listener, url.clone()));
         Ok(url)
     }
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
-        let listener = self.listener.take().expect("`redirect` is called first");
+        let (listener, redirect) = self.listener.take().expect("`redirect` is called first");
+        let callback = |sender| Callback {
+            path: redirect.path().into(),
+            state: parameter(url.query(), "state"),
+            sender,
+        };
         if open_browser(url) {
             print_line(&format!(
                 "Opening your browser. If it does not open, go to\n\n  {url}\n"
@@ -73,7 +80,7 @@ impl Person for LocalBrowser {
                 "In a browser on this machine, go to\n\n  {url}\n\nFor a browser on another machine, use --headless.\n"
             ));
         }
-        let answered = tokio::time::timeout(LOGIN_TIMEOUT, await_redirect(listener, url));
+        let answered = tokio::time::timeout(LOGIN_TIMEOUT, await_redirect(listener, callback));
         let answered = self
             .output
             .with_progress("Waiting for the login in the browser", answered)
@@ -94,11 +101,12 @@ impl Person for LocalBrowser {
 #[async_trait]
 impl Person for RemoteBrowser {
     /// Kitbag does not listen there; a free port only avoids other programs.
-    async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
-        match port {
-            RedirectPort::Preferred(port) | RedirectPort::Only(port) => Ok(callback(port)),
-            RedirectPort::Any => address(&listen(port).await?),
-        }
+    async fn redirect(&mut self, target: &RedirectTarget) -> Result<Url, LoginError> {
+        let port = match target.port {
+            RedirectPort::Preferred(port) | RedirectPort::Only(port) => port,
+            RedirectPort::Any => bound_port(&listen(target.port).await?)?,
+        };
+        Ok(target.url(port))
     }
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
@@ -154,28 +162,23 @@ async fn bind(port: u16) -> io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await
 }
 
-fn address(listener: &TcpListener) -> Result<Url, LoginError> {
+fn bound_port(listener: &TcpListener) -> Result<u16, LoginError> {
     let bound = listener.local_addr();
     let bound = bound.map_err(|error| LoginError::Person {
         reason: error.to_string(),
     })?;
-    Ok(callback(bound.port()))
+    Ok(bound.port())
 }
 
-fn callback(port: u16) -> Url {
-    Url::parse(&format!("http://127.0.0.1:{port}/callback")).expect("a valid URL")
-}
-
-/// Waits for the redirect of this request and answers it with a success page.
-async fn await_redirect(listener: TcpListener, request: &Url) -> Result<String, LoginError> {
+/// Waits for the redirect of one login and answers it with a page.
+async fn await_redirect(
+    listener: TcpListener,
+    callback: impl FnOnce(mpsc::Sender<String>) -> Callback,
+) -> Result<String, LoginError> {
     let (sender, mut receiver) = mpsc::channel::<String>(1);
-    let callback = Callback {
-        state: parameter(request.query(), "state"),
-        sender,
-    };
     let router = Router::new()
-        .route("/callback", get(page))
-        .layer(Extension(callback));
+        .fallback_service(get(page))
+        .layer(Extension(callback(sender)));
     let done = CancellationToken::new();
     let serving =
         axum::serve(listener, router).with_graceful_shutdown(done.clone().cancelled_owned());
@@ -189,6 +192,8 @@ async fn await_redirect(listener: TcpListener, request: &Url) -> Result<String, 
 
 #[derive(Clone)]
 struct Callback {
+    /// The path of the redirect URI.
+    path: Arc<str>,
     /// The state known only to this login.
     state: Option<String>,
     sender: mpsc::Sender<String>,
@@ -200,12 +205,21 @@ async fn page(
     Extension(callback): Extension<Callback>,
     uri: Uri,
 ) -> (StatusCode, Html<&'static str>) {
+    let is_expected = uri.path() == &*callback.path;
     if parameter(uri.query(), "state") != callback.state {
-        return (StatusCode::BAD_REQUEST, Html(OTHER_LOGIN));
+        let status = match is_expected {
+            true => StatusCode::BAD_REQUEST,
+            false => StatusCode::NOT_FOUND,
+        };
+        return (status, Html(OTHER_LOGIN));
     }
-    // The browser may repeat the request; the first one counts.
+    // The browser may repeat the request; the first one counts. An answer at another path ends the
+    // login: another authorization server got this login's state.
     let _again = callback.sender.try_send(uri.to_string());
-    (StatusCode::OK, Html(PAGE))
+    match is_expected {
+        true => (StatusCode::OK, Html(PAGE)),
+        false => (StatusCode::BAD_REQUEST, Html(OTHER_LOGIN)),
+    }
 }
 
 fn parameter(query: Option<&str>, name: &str) -> Option<String> {

@@ -6,11 +6,13 @@
 //! - [`drifting`]: each kind of drift, restarts, and an unreadable lock file
 //! - [`outrun`]: servers that change between listing and call
 //! - [`rotated`]: secrets in approved definitions
+//! - [`uris`]: skills, resource templates and resources
 
 mod drifting;
 mod every_path;
 mod outrun;
 mod rotated;
+mod uris;
 
 use std::fs;
 use std::sync::Arc;

@@ -59,8 +59,20 @@ async fn an_approval_from_before_secrets_were_masked_still_holds() {
     let table = server.with("env = { API_TOKEN = '${API_TOKEN}' }").table();
     home.configure(&table);
     home.export("API_TOKEN", FIRST);
+    let stored = async || {
+        let backup = home.path("backup.db");
+        let _ = fs::remove_file(&backup);
+        let saved = home
+            .kitbag(&["store", "backup", backup.to_str().unwrap()])
+            .await;
+        assert_eq!(saved.code, Some(0), "{saved:?}");
+        String::from_utf8_lossy(&fs::read(&backup).unwrap()).into_owned()
+    };
+    assert!(stored().await.contains(FIRST));
     let status = home.kitbag(&["lock", "status"]).await;
     assert_eq!(status.code, Some(0), "{status:?}");
+    let masked = stored().await;
+    assert!(masked.contains("Sends ••• along.") && !masked.contains(FIRST));
 
     let gateway = home.serve().await;
     let all = client(&gateway, "/mcp/all").await;

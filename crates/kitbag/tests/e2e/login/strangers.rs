@@ -72,6 +72,68 @@ async fn an_answer_from_another_issuer_is_not_used() {
     .await;
 }
 
+/// Neither names itself. The hostile one passes the browser on to the honest one, where the user is
+/// known already, and hopes to be sent its code.
+#[tokio::test]
+async fn the_code_of_one_authorization_server_is_not_sent_to_another() {
+    let silent = || Deviations {
+        answers_as: Some(""),
+        names_itself: false,
+        ..Deviations::default()
+    };
+    let (honest, hostile) = (
+        Guarded::start(silent()).await,
+        Guarded::start(silent()).await,
+    );
+    let tables = [honest.table("honest", ""), hostile.table("docs", "")];
+    let home = home(&tables.concat());
+    let visited = home.path("visited");
+    let sent_to = async || {
+        let opened = async || std::fs::read_to_string(&visited).ok();
+        reqwest::Url::parse(&until("the browser opens", opened).await).unwrap()
+    };
+    let running = Running::start(&home, &["servers", "login", "honest"]);
+    let address = sent_to().await;
+    browse(address.as_str()).await;
+    let output = running.outcome().await;
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let registered = redirect_uri(&address);
+
+    std::fs::remove_file(&visited).unwrap();
+    let running = Running::start(&home, &["servers", "login", "docs"]);
+    let asked = sent_to().await;
+    // An authorization server ignores the port of a registered redirect URI on this machine.
+    let mut redirect = registered;
+    redirect.set_port(redirect_uri(&asked).port()).unwrap();
+    let mut passed_on = reqwest::Url::parse(&format!("{}/authorize", honest.base)).unwrap();
+    for (name, value) in asked.query_pairs() {
+        let value = match &*name {
+            "redirect_uri" => redirect.as_str(),
+            _ => &*value,
+        };
+        passed_on.query_pairs_mut().append_pair(&name, value);
+    }
+    browse(passed_on.as_str()).await;
+    let output = running.outcome().await;
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    assert!(
+        output
+            .stderr
+            .contains("came to the redirect URI of another authorization server"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(hostile.count("token authorization_code"), 0);
+    // Without the detour, the login works.
+    super::log_in(&home, &[]).await;
+}
+
+fn redirect_uri(address: &reqwest::Url) -> reqwest::Url {
+    let mut fields = address.query_pairs();
+    let (_, value) = fields.find(|(name, _)| name == "redirect_uri").unwrap();
+    reqwest::Url::parse(&value).unwrap()
+}
+
 #[tokio::test]
 async fn a_callback_without_the_state_of_the_login_neither_ends_nor_changes_it() {
     let guarded = Guarded::start(Deviations::default()).await;

@@ -92,7 +92,7 @@ fn metadata(house: &House) -> Value {
         "authorization_endpoint": format!("{base}/authorize"),
         "token_endpoint": format!("{base}/token"),
         "revocation_endpoint": format!("{base}/revoke"),
-        "authorization_response_iss_parameter_supported": true,
+        "authorization_response_iss_parameter_supported": ways.names_itself,
         "client_id_metadata_document_supported": ways.reads_documents,
     });
     if ways.pkce {

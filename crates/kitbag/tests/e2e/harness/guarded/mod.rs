@@ -22,6 +22,8 @@ pub(crate) struct Deviations {
     pub(crate) issuer: Option<&'static str>,
     /// The issuer in responses; empty for none.
     pub(crate) answers_as: Option<&'static str>,
+    /// Promises to name its issuer in responses.
+    pub(crate) names_itself: bool,
     /// The server's claim about its resource.
     pub(crate) resource: Option<&'static str>,
     /// The audience of tokens.
@@ -41,6 +43,7 @@ impl Default for Deviations {
         Self {
             issuer: None,
             answers_as: None,
+            names_itself: true,
             resource: None,
             audience: None,
             pkce: true,

@@ -1,4 +1,7 @@
-"""The files of the held-out requests. Each is written by the environment of the server that reads it."""
+"""What the servers of the held-out requests have before the first request.
+
+Each file is written by the environment of the server that reads it.
+"""
 
 import pathlib
 import subprocess
@@ -22,8 +25,8 @@ fonts = DictionaryObject({name("/Font"): DictionaryObject({name("/F"): font})})
 for text in ["Fill the kettle.", "Clean it with vinegar.", "The warranty ends after two years."]:
     page, stream = book.add_blank_page(612, 792), DecodedStreamObject()
     stream.set_data(f"BT /F 12 Tf 72 700 Td ({text}) Tj ET".encode())
-    page[name("/Contents")], page[name("/Resources")] = stream, fonts
-for number, title in enumerate(["Brewing", "Cleaning", "Rights"]): book.add_outline_item(title, number)
+    page[name("/Contents")], page[name("/Resources")] = book._add_object(stream), fonts
+for number, title in enumerate(["Brewing", "Cleaning", "Rights"]): book.add_outline_item(title, page_number=number)
 book.add_metadata({"/Title": "Manual", "/Author": "Ada"})
 book.write(sys.argv[1] + "/docs/manual.pdf")
 """,
@@ -57,3 +60,14 @@ def write_files(root, found):
     for name in SCRIPTS.keys() & found.keys():
         python = pathlib.Path(found[name][0]).parent / "python"
         subprocess.run([python, "-c", SCRIPTS[name], root], check=True)
+
+
+def prepare(call, found, places):
+    """Calls that give the servers with a state of their own something to find."""
+    calls = [("treesitter__register_project_tool", {"path": places["{C}"], "name": "shop"})]
+    calls.append(("powerpoint__open_presentation", {"file_path": places["{D}"] + "/deck.pptx"}))
+    for task in [{"name": "Buy milk"}, {"name": "Call Ada"}, {"name": "Pay rent", "priority": "high"}]:
+        calls.append(("todo__task_create", task))
+    for tool, arguments in calls:
+        if tool.split("__")[0] in found:
+            call(tool, arguments)

@@ -135,9 +135,10 @@ class Gateway:
         port = listener.server_port
         listener.server_close()
         self.address = f"http://127.0.0.1:{port}/mcp/code"
+        subprocess.run([program, "servers", "test"], env=self.env, capture_output=True, timeout=300)
         serve = [program, "serve", "--bind", f"127.0.0.1:{port}"]
         self.process = subprocess.Popen(serve, env=self.env, stdout=open(self.log, "w"), stderr=subprocess.STDOUT)
-        ready = re.compile(r"every server has been asked.*embedded=[1-9]", re.DOTALL)
+        ready = re.compile(r"the index is up to date.*embedded=[1-9]")
         while not ready.search(self.log.read_text()):
             assert self.process.poll() is None, self.log.read_text()
             time.sleep(0.2)
@@ -173,6 +174,10 @@ class Gateway:
         result = self.send({"id": self.id, "method": "tools/call", "params": call})["result"]
         texts = [block.get("text", f"[{block['type']}]") for block in result["content"]]
         return "\n".join(texts), result.get("isError", False)
+
+    def call(self, tool, arguments):
+        words = [f"{name}={value}" for name, value in arguments.items()]
+        subprocess.run([self.program, "call", tool, *words], env=self.env, check=True, capture_output=True)
 
     def calls(self):
         audit = [self.program, "audit", "--limit", "5000", "--json"]
@@ -254,6 +259,8 @@ def main():
         text = "\n".join(configuration(found, root))
         gateway = Gateway(os.path.abspath(options.kitbag), root, text, not options.no_person)
         try:
+            if options.requests == "held_out.jsonl":
+                held_out_fixtures.prepare(gateway.call, found, places)
             table = measure(gateway, requests, places)
         finally:
             gateway.stop()

@@ -24,7 +24,23 @@ pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<
         return own;
     }
     let words = split_name(tool.name);
-    words.iter().skip(1).map(|word| stem(word)).collect()
+    // `task_get` has its verb at the end.
+    match words.as_slice() {
+        [nouns @ .., last]
+            if !nouns.is_empty() && is_tool_verb(last) && !is_tool_verb(&nouns[0]) =>
+        {
+            nouns.iter().map(|word| stem(word)).collect()
+        }
+        words => words.iter().skip(1).map(|word| stem(word)).collect(),
+    }
+}
+
+fn is_tool_verb(word: &str) -> bool {
+    const VERBS: &[&str] = &[
+        "get", "list", "read", "show", "find", "search", "create", "update", "delete", "remove",
+        "add",
+    ];
+    VERBS.contains(&word)
 }
 
 /// Returns the position of a name next to one of these nouns: `the table orders`, `the orders

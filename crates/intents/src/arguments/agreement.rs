@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use kitbag_domain::WriteClass;
 use kitbag_domain::capability::split_name;
+use kitbag_domain::derived_effect::name_implies_change;
 use serde_json::Value;
 
 use super::DescribedTool;
@@ -47,10 +48,41 @@ const CALCULATING: &[&[&str]] = &[&[
     "solve",
     "calculator",
     "math",
+    "convert",
     "what",
     "what's",
     "how",
 ]];
+
+/// Words at the start of a request that only reads.
+const ASKING: &[&str] = &[
+    "show", "get", "list", "read", "view", "display", "see", "tell", "find", "search", "look",
+    "describe", "count", "what", "what's", "which", "who", "when", "where", "how", "is", "are",
+];
+
+/// Words in the names of tools that read.
+const READING: &[&str] = &[
+    "get",
+    "list",
+    "read",
+    "show",
+    "view",
+    "describe",
+    "search",
+    "find",
+    "lookup",
+    "count",
+    "inspect",
+    "info",
+    "stats",
+    "statistics",
+    "status",
+    "overview",
+    "summary",
+    "metadata",
+    "outline",
+    "details",
+];
 
 /// Words that exclude something from a request, or make it conditional.
 const LIMITING: &[&str] = &[
@@ -244,8 +276,20 @@ pub(super) fn verbs_agree(request: &RequestParts<'_>, tool: &DescribedTool<'_>) 
     let orders = changes(&verb(request));
     match tool.class {
         WriteClass::Read => same || !orders,
-        WriteClass::Write | WriteClass::Destructive | WriteClass::Unknown => same,
+        WriteClass::Unknown => {
+            same || ASKING.contains(&verb(request).as_str()) && is_named_reader(tool)
+        }
+        WriteClass::Write | WriteClass::Destructive => same,
     }
+}
+
+/// True if the name says that the tool reads, although the rest of its definition is in doubt.
+fn is_named_reader(tool: &DescribedTool<'_>) -> bool {
+    let words = split_name(tool.name);
+    let is_reading = |word: &String| READING.contains(&word.as_str());
+    words.iter().any(is_reading)
+        && !words.iter().any(|word| changes(word))
+        && !name_implies_change(tool.server, tool.name)
 }
 
 /// The verb at the start of a request, as written.
@@ -267,8 +311,9 @@ fn is_verb_of(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> bool {
     has_word(tool.name, &verb) || meant.any(|other| name.contains(&stem(other)))
 }
 
-/// A SQL statement itself says what it does: the tool must name its first word, and a tool that
-/// only reads is given no other statement. Absent for tools that take no statement.
+/// A SQL statement itself says what it does: a tool that names kinds of statements must name this
+/// one, and a tool that only reads is given no other statement. Absent for tools that take no
+/// statement.
 fn statement_agrees(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> Option<bool> {
     let parameters = Parameter::from_tool(tool);
     let mut needed = parameters.iter().filter(|it| it.required);
@@ -279,21 +324,31 @@ fn statement_agrees(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> Opt
     let words: HashSet<String> = stems_of_text(tool.description)
         .chain(stems(tool.name))
         .collect();
-    let reads = matches!(keyword, "SELECT" | "WITH" | "EXPLAIN");
-    let class_agrees = reads == (tool.class == WriteClass::Read);
-    Some(class_agrees && words.contains(&stem(&keyword.to_lowercase())))
+    let reads = READING_STATEMENTS.contains(&keyword);
+    let names = |keyword: &&str| words.contains(&stem(&keyword.to_lowercase()));
+    let kinds = READING_STATEMENTS.iter().chain(CHANGING_STATEMENTS);
+    Some(match kinds.clone().any(names) {
+        true => reads == (tool.class == WriteClass::Read) && names(&keyword),
+        // It takes any statement.
+        false => reads || tool.class != WriteClass::Read,
+    })
 }
+
+const READING_STATEMENTS: &[&str] = &["SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE"];
+const CHANGING_STATEMENTS: &[&str] = &["INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER"];
 
 /// Returns the offset of a SQL statement, and its first word.
 pub(super) fn statement_start(text: &str) -> Option<(usize, &'static str)> {
-    const KEYWORDS: &[&str] = &[
-        "SELECT", "WITH", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER",
-    ];
-    let offsets = KEYWORDS.iter().filter_map(|keyword| {
+    let keywords = READING_STATEMENTS.iter().chain(CHANGING_STATEMENTS);
+    let offsets = keywords.filter_map(|keyword| {
         let at = text.find(&format!("{keyword} "))?;
         let alone = !text[..at].ends_with(|it: char| it.is_alphanumeric());
         alone.then_some((at, *keyword))
     });
+    // In lower case, other verbs are words of any request.
+    let lower = text.to_ascii_lowercase();
+    let select = lower.starts_with("select ") && lower.contains(" from ");
+    let offsets = offsets.chain(select.then_some((0, "SELECT")));
     offsets.min()
 }
 
@@ -345,6 +400,19 @@ pub(super) fn count_explained_words(
         }
     }
     explained
+}
+
+/// True if a word of the request is about the tool, and not one that any request may have.
+pub(super) fn names_subject(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> bool {
+    let vocabulary = vocabulary(tool);
+    let is_subject = |at: usize| {
+        let word = request.folded_word(at);
+        request.kind(at) != PartKind::Preposition
+            && !FILLING.contains(&word)
+            && !LIMITING.contains(&word)
+            && names_word(&vocabulary, &stem(word))
+    };
+    (0..request.len()).any(is_subject)
 }
 
 fn has_word(name: &str, word: &str) -> bool {

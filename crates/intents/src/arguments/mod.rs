@@ -49,6 +49,11 @@ pub enum Binding {
     Unrelated,
 }
 
+/// True if the words have one about the tool, beyond verbs and words of any request.
+pub(crate) fn names_subject(words: &str, tool: &DescribedTool<'_>) -> bool {
+    agreement::names_subject(&RequestParts::read(words), tool)
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundCall {
     pub arguments: Map<String, Value>,

@@ -208,7 +208,9 @@ def verdict(request, text, failed, calls):
         return "right" if kept else "denied" if calls else "list"
     if any(name not in request["tools"] for name, _ in made):
         return "wrong"
-    if failed or any(outcome != "ok" for _, outcome in made):
+    # Some servers report an error as a plain result.
+    says_error = text.lstrip().startswith('{') and '"error":' in text[:100]
+    if failed or says_error or any(outcome != "ok" for _, outcome in made):
         return "failed"
     return "right" if shown else "wrong"
 

@@ -8,6 +8,9 @@ use kitbag_domain::derived_effect::name_implies_change;
 use serde_json::Value;
 
 use super::DescribedTool;
+use super::known_words::{
+    ASKING, CALCULATING, CHANGING, FILLING, LIMITING, READING, SAME, changes,
+};
 use super::request_parts::{PartKind, RequestParts};
 use super::role::{Parameter, Role};
 use crate::words::singular;
@@ -20,249 +23,6 @@ pub(super) struct Explained {
     /// Parts that the call would ignore although they are specific.
     pub(super) ignored_particulars: usize,
 }
-
-/// Verbs that order a change, in groups of near-synonyms.
-const CHANGING: &[&[&str]] = &[
-    &[
-        "create", "make", "add", "insert", "new", "register", "write", "save", "record", "put",
-    ],
-    &["write", "save", "store", "overwrite"],
-    &["append", "add", "log"],
-    &["delete", "remove", "drop", "erase", "destroy", "forget"],
-    &["update", "edit", "change", "modify", "set", "replace"],
-    &["move", "rename"],
-    &["copy", "duplicate"],
-    &["send", "post", "email", "publish"],
-    &["run", "execute", "start", "launch"],
-    &["stop", "kill", "cancel", "close", "terminate"],
-    &[
-        "commit", "push", "merge", "checkout", "reset", "stage", "revert", "install", "deploy",
-        "upload",
-    ],
-];
-
-const CALCULATING: &[&[&str]] = &[&[
-    "calculate",
-    "compute",
-    "evaluate",
-    "solve",
-    "calculator",
-    "math",
-    "convert",
-    "what",
-    "what's",
-    "how",
-]];
-
-/// Words at the start of a request that only reads.
-const ASKING: &[&str] = &[
-    "show", "get", "list", "read", "view", "display", "see", "tell", "find", "search", "look",
-    "describe", "count", "what", "what's", "which", "who", "when", "where", "how", "is", "are",
-];
-
-/// Words in the names of tools that read.
-const READING: &[&str] = &[
-    "get",
-    "list",
-    "read",
-    "show",
-    "view",
-    "describe",
-    "search",
-    "find",
-    "lookup",
-    "count",
-    "inspect",
-    "info",
-    "stats",
-    "statistics",
-    "status",
-    "overview",
-    "summary",
-    "metadata",
-    "outline",
-    "details",
-];
-
-/// Words that exclude something from a request, or make it conditional.
-const LIMITING: &[&str] = &[
-    "not",
-    "never",
-    "no",
-    "without",
-    "except",
-    "excluding",
-    "but",
-    "unless",
-    "if",
-    "only",
-    "don't",
-    "doesn't",
-    "instead",
-    "other",
-    "than",
-];
-
-/// Filler words.
-const FILLING: &[&str] = &[
-    "what",
-    "what's",
-    "which",
-    "who",
-    "where",
-    "when",
-    "how",
-    "is",
-    "are",
-    "was",
-    "were",
-    "be",
-    "it",
-    "its",
-    "there",
-    "this",
-    "that",
-    "these",
-    "those",
-    "do",
-    "does",
-    "did",
-    "i",
-    "you",
-    "we",
-    "can",
-    "will",
-    "all",
-    "every",
-    "each",
-    "any",
-    "some",
-    "now",
-    "right",
-    "please",
-    "tell",
-    "give",
-    "show",
-    "get",
-    "list",
-    "see",
-    "want",
-    "know",
-    "need",
-    "let",
-    "look",
-    "out",
-    "up",
-    "me",
-    "us",
-    "have",
-    "has",
-    "got",
-    "into",
-    "exist",
-    "inside",
-    "whole",
-    "entire",
-    "full",
-    "just",
-    "display",
-    "view",
-    "find",
-    "search",
-    "read",
-    "print",
-    "fetch",
-    "return",
-    "thing",
-    "say",
-    "saying",
-    "call",
-    "named",
-    "called",
-    "s",
-    "much",
-    "many",
-    "current",
-    "currently",
-    "content",
-    "here",
-    "open",
-    "using",
-    "use",
-    "value",
-    "name",
-    "do",
-    "two",
-    "their",
-    "them",
-    "your",
-    "text",
-    "recent",
-    "last",
-    "first",
-    "new",
-    "latest",
-    "next",
-    "check",
-    "value",
-    "tool",
-    "may",
-    "could",
-    "should",
-    "would",
-    "everything",
-    "anything",
-    "run",
-    "execute",
-    "load",
-    "visit",
-    "had",
-    "go",
-    "retrieve",
-    "containing",
-    "matching",
-    "mentioning",
-    "line",
-    "lines",
-    "item",
-    "items",
-    "result",
-    "results",
-    "row",
-    "rows",
-];
-
-/// Users' terms and the corresponding terms of tools' authors.
-const SAME: &[(&str, &str)] = &[
-    ("folder", "directory"),
-    ("dir", "directory"),
-    ("subfolder", "directory"),
-    ("repo", "repository"),
-    ("big", "size"),
-    ("large", "size"),
-    ("history", "log"),
-    ("commit", "log"),
-    ("changed", "diff"),
-    ("change", "diff"),
-    ("difference", "diff"),
-    ("picture", "image"),
-    ("photo", "image"),
-    ("column", "schema"),
-    ("structure", "schema"),
-    ("sheet", "worksheet"),
-    ("page", "url"),
-    ("website", "url"),
-    ("webpage", "url"),
-    ("clock", "time"),
-    ("info", "information"),
-    ("detail", "information"),
-    ("metadata", "information"),
-    ("plus", "add"),
-    ("sum", "add"),
-    ("compute", "calculate"),
-    ("zone", "timezone"),
-    ("math", "calculate"),
-];
 
 /// False if the request orders something other than the tool does.
 pub(super) fn verbs_agree(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> bool {
@@ -295,10 +55,6 @@ fn is_named_reader(tool: &DescribedTool<'_>) -> bool {
 /// The verb at the start of a request, as written.
 fn verb(request: &RequestParts<'_>) -> String {
     request.raw(0).to_lowercase()
-}
-
-fn changes(word: &str) -> bool {
-    CHANGING.iter().any(|group| group.contains(&word))
 }
 
 /// True if the request begins with the tool's verb, or with a near-synonym.
@@ -449,11 +205,6 @@ fn stems_of_text(text: &str) -> impl Iterator<Item = String> {
     words
         .filter(|it| !it.is_empty())
         .map(|it| stem(&it.to_lowercase()))
-}
-
-/// True for a word that is common in requests, and never a name.
-pub(super) fn is_common(word: &str) -> bool {
-    FILLING.contains(&word) || LIMITING.contains(&word) || changes(word)
 }
 
 /// The stems of the names of a tool and its server.

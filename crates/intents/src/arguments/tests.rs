@@ -173,6 +173,24 @@ fn tool(name: &str) -> (&'static str, &'static str, WriteClass, Value) {
             Unknown,
             object(json!({ "path": text }), json!(["path"])),
         ),
+        "add_slide" => (
+            "slides",
+            "Adds a slide",
+            Unknown,
+            object(json!({ "title": text, "layout": number }), json!([])),
+        ),
+        "create_slide_from_template" => (
+            "slides",
+            "Creates a slide from a template, with a title",
+            Unknown,
+            object(json!({ "template_id": text }), json!(["template_id"])),
+        ),
+        "letter_info" => (
+            "letters",
+            "Info about a Word document",
+            Read,
+            object(json!({ "filename": text }), json!(["filename"])),
+        ),
         "task_get" => (
             "tasks",
             "Gets a task",
@@ -343,6 +361,27 @@ fn a_unit_or_a_name_goes_to_the_parameter_in_its_direction() {
 }
 
 #[test]
+fn a_text_with_a_label_goes_to_that_parameter_only() {
+    check(&[
+        (
+            "add a slide with the title \"Teas\"",
+            "add_slide",
+            r#"{"title":"Teas"}"#,
+        ),
+        (
+            "add a slide with the title \"Teas\"",
+            "create_slide_from_template",
+            "lacks template_id",
+        ),
+        (
+            "create a slide from the template \"Teas\"",
+            "create_slide_from_template",
+            r#"{"template_id":"Teas"}"#,
+        ),
+    ]);
+}
+
+#[test]
 fn a_tool_for_any_statement_gets_the_statement() {
     check(&[
         (
@@ -376,6 +415,17 @@ fn a_tool_that_reads_by_its_name_answers_a_question() {
             "show the cache of /d/a.pdf",
             "volume_warm_cache",
             "unrelated",
+        ),
+        (
+            "get info about /d/a.docx",
+            "letter_info",
+            r#"{"filename":"/d/a.docx"}"#,
+        ),
+        ("get info about /d/a.pdf", "letter_info", "unrelated"),
+        (
+            "get info about /d/a.txt",
+            "letter_info",
+            r#"{"filename":"/d/a.txt"}"#,
         ),
         ("get task 1", "task_get", r#"{"id":1}"#),
         (

@@ -6,8 +6,9 @@ use kitbag_domain::capability::split_name;
 use serde_json::{Value, json};
 
 use super::DescribedTool;
-use super::agreement::{is_common, own_stems, statement_start, stem};
-use super::positions::{end_of_text, find_name_next_to_noun, nouns, range_after};
+use super::agreement::{own_stems, statement_start, stem};
+use super::known_words::is_common;
+use super::positions::{LABELS, end_of_text, find_name_next_to_noun, nouns, range_after};
 use super::request_parts::{PartKind, RequestParts, clock, is_file_name};
 use super::role::{Parameter, Role};
 use super::zones::ZoneNames;
@@ -399,8 +400,12 @@ impl<'a> Reader<'a> {
         let kinds: Vec<PartKind> = quoted
             .chain([PartKind::Id, PartKind::Slashed, PartKind::Name])
             .collect();
-        if let Some(name) = kinds.into_iter().find_map(|kind| self.first_of(&[kind])) {
-            return Some(name.into());
+        let labelled = |at: &usize| self.is_labelled_otherwise(*at, parameter);
+        let mut positions = kinds
+            .into_iter()
+            .flat_map(|kind| self.free_positions(&[kind]));
+        if let Some(at) = positions.find(|at| !labelled(at)) {
+            return Some(self.take_word(at).into());
         }
         let leads: &[&str] = match searches {
             true => &["named", "called", "in", "from"],
@@ -412,6 +417,18 @@ impl<'a> Reader<'a> {
         let single = to - from == 1 && self.may_name(from);
         self.used[from - 1] |= single;
         single.then(|| self.take_word(from).into())
+    }
+
+    /// True for the text behind a label that is not the parameter's: `the title "Tea"` is no id.
+    fn is_labelled_otherwise(&self, at: usize, parameter: &Parameter<'_>) -> bool {
+        let label = at
+            .checked_sub(1)
+            .map(|before| self.request.folded_word(before));
+        label.is_some_and(|label| {
+            LABELS.contains(&label)
+                && !parameter.words.iter().any(|word| word == label)
+                && !self.is_own(at - 1)
+        })
     }
 
     /// The name for a parameter with a direction: `5 inches to yards`.

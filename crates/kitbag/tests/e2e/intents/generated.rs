@@ -11,6 +11,7 @@ use kitbag_testkit::home::CommandOutcome;
 use kitbag_testkit::vendor::ScriptedVendor;
 
 use super::{Shop, intend};
+use crate::harness::until;
 
 /// A program for `find_order` that works.
 const FINDS: &str =
@@ -112,8 +113,11 @@ async fn a_model_learns_from_each_rejection_until_its_template_works_and_is_used
         assert_eq!(output.code, Some(0), "{}", output.stderr);
     }
     let words = "Whereabouts of order 13?";
-    let answer = intend(&client, words, &json!({})).await.tool_text();
-    assert!(answer.starts_with("order 13 is there\n"), "{answer}");
+    until("the running gateway has read the approval", async || {
+        let answer = intend(&client, words, &json!({})).await.tool_text();
+        answer.starts_with("order 13 is there\n").then_some(())
+    })
+    .await;
     let page = reqwest::get(format!("{}/metrics", shop.gateway.base));
     let page = page.await.unwrap().text().await.unwrap();
     let counted = page.lines().find(|line| {

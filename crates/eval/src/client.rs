@@ -16,6 +16,7 @@ use crate::dialect::{Conversation, ModelAnswer};
 use crate::endpoint::ModelEndpoint;
 use crate::endpoint_error::ModelEndpointError;
 use crate::rate_limit::{RateLimiter, parse_retry_after};
+use crate::suite::CallArguments;
 
 /// Rate limits are counted per minute, so a longer pause gains nothing.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
@@ -71,6 +72,22 @@ impl ModelClient {
 
     pub fn endpoint(&self) -> &ModelEndpoint {
         &self.endpoint
+    }
+
+    /// Returns the text of the answer to a prompt without tools.
+    pub async fn ask_for_text(
+        &self,
+        prompt: &str,
+        parameters: &CallArguments,
+    ) -> Result<String, ModelEndpointError> {
+        let conversation = Conversation {
+            tools: &[],
+            parameters,
+            prompt,
+            exchanges: Vec::new(),
+        };
+        let (answer, _) = self.ask_model(&conversation).await?;
+        Ok(answer.text)
     }
 
     /// Returns the answer, and the model's latency without earlier waits.

@@ -21,7 +21,11 @@ pub(super) fn request_body(model: &str, conversation: &Conversation<'_>) -> Valu
         let results: Vec<Value> = results.iter().map(result_block).collect();
         messages.push(json!({ "role": "user", "content": results }));
     }
-    json!({ "model": model, "max_tokens": MAX_TOKENS, "tools": conversation.tools, "messages": messages })
+    let mut body = json!({ "model": model, "max_tokens": MAX_TOKENS, "messages": messages });
+    if !conversation.tools.is_empty() {
+        body["tools"] = conversation.tools.into();
+    }
+    body
 }
 
 fn result_block(it: &CallResult) -> Value {

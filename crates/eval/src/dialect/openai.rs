@@ -17,7 +17,12 @@ pub(super) fn request_body(model: &str, conversation: &Conversation<'_>) -> Valu
         messages.push(said.clone());
         messages.extend(results.iter().map(result_message));
     }
-    json!({ "model": model, "tools": conversation.tools, "messages": messages })
+    let mut body = json!({ "model": model, "messages": messages });
+    // Some services reject an empty list.
+    if !conversation.tools.is_empty() {
+        body["tools"] = conversation.tools.into();
+    }
+    body
 }
 
 /// Only the text says that a call failed, because the format has no field for it.

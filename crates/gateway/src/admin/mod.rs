@@ -1,4 +1,5 @@
-//! The command line's access to a gateway: capability tables, explained searches, priors, evals.
+//! The command line's access to a gateway: capability tables, explained searches, priors, evals,
+//! trials of templates.
 //! Uses every other module through [`Turn`](crate::turn::Turn) and `state`; no module uses it, and
 //! no client request comes here.
 
@@ -8,3 +9,4 @@ pub mod eval_client;
 pub mod offers;
 pub mod priors_report;
 pub mod search;
+mod trial;

@@ -21,6 +21,9 @@ pub(crate) async fn require_consent(turn: &Turn, target: &CallTarget) -> Result<
     if write_class(turn, target) == WriteClass::Read {
         return Ok(());
     }
+    if run.only_reads {
+        return Err(denied_failure(turn, target, "a trial only reads"));
+    }
     match turn.policy().writes_from_code(turn.caller()) {
         CodeWrites::Allow => Ok(()),
         CodeWrites::Deny => Err(denied_failure(

@@ -28,7 +28,7 @@ pub(crate) mod eval_call;
 mod file_tool_lines;
 pub mod find;
 mod groups;
-mod intent;
+pub mod intent;
 mod parse_arguments;
 pub(crate) mod remainder_resource;
 mod request;

@@ -20,6 +20,8 @@ pub(crate) struct CodeRun {
     pub(crate) id: ShortText,
     calls: Mutex<Vec<ProgramCall>>,
     permitted: Mutex<HashSet<String>>,
+    /// True if no call may write, whatever the rules say.
+    pub(crate) only_reads: bool,
 }
 
 /// A call that a program has made.
@@ -66,6 +68,15 @@ impl CodeRun {
             id: ShortText::truncate(&random_request_id()),
             calls: Mutex::default(),
             permitted: Mutex::default(),
+            only_reads: false,
+        }
+    }
+
+    /// A run that may not change anything.
+    pub(crate) fn only_reading() -> Self {
+        Self {
+            only_reads: true,
+            ..Self::new()
         }
     }
 

@@ -4,9 +4,13 @@ use std::collections::HashSet;
 
 use kitbag_domain::WriteClass;
 use kitbag_domain::capability::split_name;
+use kitbag_domain::derived_effect::name_implies_change;
 use serde_json::Value;
 
 use super::DescribedTool;
+use super::known_words::{
+    ASKING, CALCULATING, CHANGING, FILLING, LIMITING, READING, SAME, changes,
+};
 use super::request_parts::{PartKind, RequestParts};
 use super::role::{Parameter, Role};
 use crate::words::singular;
@@ -20,218 +24,6 @@ pub(super) struct Explained {
     pub(super) ignored_particulars: usize,
 }
 
-/// Verbs that order a change, in groups of near-synonyms.
-const CHANGING: &[&[&str]] = &[
-    &[
-        "create", "make", "add", "insert", "new", "register", "write", "save", "record", "put",
-    ],
-    &["write", "save", "store", "overwrite"],
-    &["append", "add", "log"],
-    &["delete", "remove", "drop", "erase", "destroy", "forget"],
-    &["update", "edit", "change", "modify", "set", "replace"],
-    &["move", "rename"],
-    &["copy", "duplicate"],
-    &["send", "post", "email", "publish"],
-    &["run", "execute", "start", "launch"],
-    &["stop", "kill", "cancel", "close", "terminate"],
-    &[
-        "commit", "push", "merge", "checkout", "reset", "stage", "revert", "install", "deploy",
-        "upload",
-    ],
-];
-
-const CALCULATING: &[&[&str]] = &[&[
-    "calculate",
-    "compute",
-    "evaluate",
-    "solve",
-    "calculator",
-    "math",
-    "what",
-    "what's",
-    "how",
-]];
-
-/// Words that exclude something from a request, or make it conditional.
-const LIMITING: &[&str] = &[
-    "not",
-    "never",
-    "no",
-    "without",
-    "except",
-    "excluding",
-    "but",
-    "unless",
-    "if",
-    "only",
-    "don't",
-    "doesn't",
-    "instead",
-    "other",
-    "than",
-];
-
-/// Filler words.
-const FILLING: &[&str] = &[
-    "what",
-    "what's",
-    "which",
-    "who",
-    "where",
-    "when",
-    "how",
-    "is",
-    "are",
-    "was",
-    "were",
-    "be",
-    "it",
-    "its",
-    "there",
-    "this",
-    "that",
-    "these",
-    "those",
-    "do",
-    "does",
-    "did",
-    "i",
-    "you",
-    "we",
-    "can",
-    "will",
-    "all",
-    "every",
-    "each",
-    "any",
-    "some",
-    "now",
-    "right",
-    "please",
-    "tell",
-    "give",
-    "show",
-    "get",
-    "list",
-    "see",
-    "want",
-    "know",
-    "need",
-    "let",
-    "look",
-    "out",
-    "up",
-    "me",
-    "us",
-    "have",
-    "has",
-    "got",
-    "into",
-    "exist",
-    "inside",
-    "whole",
-    "entire",
-    "full",
-    "just",
-    "display",
-    "view",
-    "find",
-    "search",
-    "read",
-    "print",
-    "fetch",
-    "return",
-    "thing",
-    "say",
-    "saying",
-    "call",
-    "named",
-    "called",
-    "s",
-    "much",
-    "many",
-    "current",
-    "currently",
-    "content",
-    "here",
-    "open",
-    "using",
-    "use",
-    "value",
-    "name",
-    "do",
-    "two",
-    "their",
-    "them",
-    "your",
-    "text",
-    "recent",
-    "last",
-    "first",
-    "new",
-    "latest",
-    "next",
-    "check",
-    "value",
-    "tool",
-    "may",
-    "could",
-    "should",
-    "would",
-    "everything",
-    "anything",
-    "run",
-    "execute",
-    "load",
-    "visit",
-    "had",
-    "go",
-    "retrieve",
-    "containing",
-    "matching",
-    "mentioning",
-    "line",
-    "lines",
-    "item",
-    "items",
-    "result",
-    "results",
-    "row",
-    "rows",
-];
-
-/// Users' terms and the corresponding terms of tools' authors.
-const SAME: &[(&str, &str)] = &[
-    ("folder", "directory"),
-    ("dir", "directory"),
-    ("subfolder", "directory"),
-    ("repo", "repository"),
-    ("big", "size"),
-    ("large", "size"),
-    ("history", "log"),
-    ("commit", "log"),
-    ("changed", "diff"),
-    ("change", "diff"),
-    ("difference", "diff"),
-    ("picture", "image"),
-    ("photo", "image"),
-    ("column", "schema"),
-    ("structure", "schema"),
-    ("sheet", "worksheet"),
-    ("page", "url"),
-    ("website", "url"),
-    ("webpage", "url"),
-    ("clock", "time"),
-    ("info", "information"),
-    ("detail", "information"),
-    ("metadata", "information"),
-    ("plus", "add"),
-    ("sum", "add"),
-    ("compute", "calculate"),
-    ("zone", "timezone"),
-    ("math", "calculate"),
-];
-
 /// False if the request orders something other than the tool does.
 pub(super) fn verbs_agree(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> bool {
     if request.len() == 0 {
@@ -244,17 +36,25 @@ pub(super) fn verbs_agree(request: &RequestParts<'_>, tool: &DescribedTool<'_>) 
     let orders = changes(&verb(request));
     match tool.class {
         WriteClass::Read => same || !orders,
-        WriteClass::Write | WriteClass::Destructive | WriteClass::Unknown => same,
+        WriteClass::Unknown => {
+            same || ASKING.contains(&verb(request).as_str()) && is_named_reader(tool)
+        }
+        WriteClass::Write | WriteClass::Destructive => same,
     }
+}
+
+/// True if the name says that the tool reads, although the rest of its definition is in doubt.
+fn is_named_reader(tool: &DescribedTool<'_>) -> bool {
+    let words = split_name(tool.name);
+    let is_reading = |word: &String| READING.contains(&word.as_str());
+    words.iter().any(is_reading)
+        && !words.iter().any(|word| changes(word))
+        && !name_implies_change(tool.server, tool.name)
 }
 
 /// The verb at the start of a request, as written.
 fn verb(request: &RequestParts<'_>) -> String {
     request.raw(0).to_lowercase()
-}
-
-fn changes(word: &str) -> bool {
-    CHANGING.iter().any(|group| group.contains(&word))
 }
 
 /// True if the request begins with the tool's verb, or with a near-synonym.
@@ -267,8 +67,9 @@ fn is_verb_of(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> bool {
     has_word(tool.name, &verb) || meant.any(|other| name.contains(&stem(other)))
 }
 
-/// A SQL statement itself says what it does: the tool must name its first word, and a tool that
-/// only reads is given no other statement. Absent for tools that take no statement.
+/// A SQL statement itself says what it does: a tool that names kinds of statements must name this
+/// one, and a tool that only reads is given no other statement. Absent for tools that take no
+/// statement.
 fn statement_agrees(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> Option<bool> {
     let parameters = Parameter::from_tool(tool);
     let mut needed = parameters.iter().filter(|it| it.required);
@@ -279,21 +80,31 @@ fn statement_agrees(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> Opt
     let words: HashSet<String> = stems_of_text(tool.description)
         .chain(stems(tool.name))
         .collect();
-    let reads = matches!(keyword, "SELECT" | "WITH" | "EXPLAIN");
-    let class_agrees = reads == (tool.class == WriteClass::Read);
-    Some(class_agrees && words.contains(&stem(&keyword.to_lowercase())))
+    let reads = READING_STATEMENTS.contains(&keyword);
+    let names = |keyword: &&str| words.contains(&stem(&keyword.to_lowercase()));
+    let kinds = READING_STATEMENTS.iter().chain(CHANGING_STATEMENTS);
+    Some(match kinds.clone().any(names) {
+        true => reads == (tool.class == WriteClass::Read) && names(&keyword),
+        // It takes any statement.
+        false => reads || tool.class != WriteClass::Read,
+    })
 }
+
+const READING_STATEMENTS: &[&str] = &["SELECT", "WITH", "EXPLAIN", "SHOW", "DESCRIBE"];
+const CHANGING_STATEMENTS: &[&str] = &["INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER"];
 
 /// Returns the offset of a SQL statement, and its first word.
 pub(super) fn statement_start(text: &str) -> Option<(usize, &'static str)> {
-    const KEYWORDS: &[&str] = &[
-        "SELECT", "WITH", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER",
-    ];
-    let offsets = KEYWORDS.iter().filter_map(|keyword| {
+    let keywords = READING_STATEMENTS.iter().chain(CHANGING_STATEMENTS);
+    let offsets = keywords.filter_map(|keyword| {
         let at = text.find(&format!("{keyword} "))?;
         let alone = !text[..at].ends_with(|it: char| it.is_alphanumeric());
         alone.then_some((at, *keyword))
     });
+    // In lower case, other verbs are words of any request.
+    let lower = text.to_ascii_lowercase();
+    let select = lower.starts_with("select ") && lower.contains(" from ");
+    let offsets = offsets.chain(select.then_some((0, "SELECT")));
     offsets.min()
 }
 
@@ -347,6 +158,19 @@ pub(super) fn count_explained_words(
     explained
 }
 
+/// True if a word of the request is about the tool, and not one that any request may have.
+pub(super) fn names_subject(request: &RequestParts<'_>, tool: &DescribedTool<'_>) -> bool {
+    let vocabulary = vocabulary(tool);
+    let is_subject = |at: usize| {
+        let word = request.folded_word(at);
+        request.kind(at) != PartKind::Preposition
+            && !FILLING.contains(&word)
+            && !LIMITING.contains(&word)
+            && names_word(&vocabulary, &stem(word))
+    };
+    (0..request.len()).any(is_subject)
+}
+
 fn has_word(name: &str, word: &str) -> bool {
     split_name(name).iter().any(|it| it == word)
 }
@@ -381,11 +205,6 @@ fn stems_of_text(text: &str) -> impl Iterator<Item = String> {
     words
         .filter(|it| !it.is_empty())
         .map(|it| stem(&it.to_lowercase()))
-}
-
-/// True for a word that is common in requests, and never a name.
-pub(super) fn is_common(word: &str) -> bool {
-    FILLING.contains(&word) || LIMITING.contains(&word) || changes(word)
 }
 
 /// The stems of the names of a tool and its server.

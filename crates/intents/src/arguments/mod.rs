@@ -8,9 +8,12 @@
 //! - this file: binding a tool to a request
 //! - [`request_parts`]: the parts of a request; [`role`]: the meaning of a parameter
 //! - [`values`]: the value of a parameter; [`positions`]: the positions of values in a request
-//! - [`agreement`]: whether the words are about the tool; [`zones`]: names of time zones
+//! - [`agreement`]: whether the words are about the tool; [`known_words`]: words of any request;
+//!   [`file_kinds`]: whether the tool can read the files; [`zones`]: names of time zones
 
 mod agreement;
+mod file_kinds;
+mod known_words;
 mod positions;
 mod request_parts;
 mod role;
@@ -49,6 +52,11 @@ pub enum Binding {
     Unrelated,
 }
 
+/// True if the words have one about the tool, beyond verbs and words of any request.
+pub(crate) fn names_subject(words: &str, tool: &DescribedTool<'_>) -> bool {
+    agreement::names_subject(&RequestParts::read(words), tool)
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundCall {
     pub arguments: Map<String, Value>,
@@ -73,7 +81,10 @@ pub fn bind(
     let known = given
         .keys()
         .all(|name| parameters.iter().any(|it| it.name == name));
-    if !known || !agreement::verbs_agree(&request, tool) {
+    if !known
+        || !agreement::verbs_agree(&request, tool)
+        || file_kinds::has_foreign_file(&request, tool)
+    {
         return Binding::Unrelated;
     }
     let mut reader = Reader::new(&request, tool, zones);

@@ -12,6 +12,21 @@ const NAMING: &[&str] = &[
     "from", "by", "the", "filename", "filepath",
 ];
 
+/// Words before a text that say which one it is.
+pub(super) const LABELS: &[&str] = &[
+    "name",
+    "title",
+    "id",
+    "message",
+    "content",
+    "text",
+    "author",
+    "subject",
+    "tag",
+    "description",
+    "password",
+];
+
 /// The words for the thing that a parameter names: `table` for `table_name`, and the nouns of the
 /// tool for `name`.
 pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<String> {
@@ -23,8 +38,30 @@ pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<
     if !own.is_empty() {
         return own;
     }
+    // `with the name "Tea"` names the parameter itself.
+    let labels = parameter.words.iter();
+    let labels = labels.filter(|word| LABELS.contains(&word.as_str()));
+    let labels = labels.map(|word| stem(word));
     let words = split_name(tool.name);
-    words.iter().skip(1).map(|word| stem(word)).collect()
+    // `task_get` has its verb at the end.
+    match words.as_slice() {
+        [nouns @ .., last]
+            if !nouns.is_empty() && is_tool_verb(last) && !is_tool_verb(&nouns[0]) =>
+        {
+            labels.chain(nouns.iter().map(|word| stem(word))).collect()
+        }
+        words => labels
+            .chain(words.iter().skip(1).map(|word| stem(word)))
+            .collect(),
+    }
+}
+
+fn is_tool_verb(word: &str) -> bool {
+    const VERBS: &[&str] = &[
+        "get", "list", "read", "show", "find", "search", "create", "update", "delete", "remove",
+        "add",
+    ];
+    VERBS.contains(&word)
 }
 
 /// Returns the position of a name next to one of these nouns: `the table orders`, `the orders

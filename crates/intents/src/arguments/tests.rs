@@ -130,6 +130,82 @@ fn tool(name: &str) -> (&'static str, &'static str, WriteClass, Value) {
                 json!(["sheet"]),
             ),
         ),
+        "convert_duration" => (
+            "units",
+            "Converts a duration between units.",
+            Unknown,
+            object(
+                json!({
+                    "value": { "type": "number" },
+                    "from_unit": { "enum": ["hour", "light year", "minute"] },
+                    "to_unit": { "enum": ["hour", "light year", "minute"] },
+                }),
+                json!(["value", "from_unit", "to_unit"]),
+            ),
+        ),
+        "convert_any" => (
+            "units",
+            "Converts between units.",
+            Unknown,
+            object(
+                json!({ "value": { "type": "number" }, "from_unit": text, "to_unit": text }),
+                json!(["value", "from_unit", "to_unit"]),
+            ),
+        ),
+        "query" => (
+            "lake",
+            "Executes a query on the database",
+            Unknown,
+            object(
+                json!({ "query": { "type": "string", "description": "SQL to execute" } }),
+                json!(["query"]),
+            ),
+        ),
+        "volume_info" => (
+            "books",
+            "Size and author of a book",
+            Unknown,
+            object(json!({ "path": text }), json!(["path"])),
+        ),
+        "volume_warm_cache" => (
+            "books",
+            "Caches the info of a book",
+            Unknown,
+            object(json!({ "path": text }), json!(["path"])),
+        ),
+        "add_slide" => (
+            "slides",
+            "Adds a slide",
+            Unknown,
+            object(json!({ "title": text, "layout": number }), json!([])),
+        ),
+        "create_slide_from_template" => (
+            "slides",
+            "Creates a slide from a template, with a title",
+            Unknown,
+            object(json!({ "template_id": text }), json!(["template_id"])),
+        ),
+        "letter_info" => (
+            "letters",
+            "Info about a Word document",
+            Read,
+            object(json!({ "filename": text }), json!(["filename"])),
+        ),
+        "task_get" => (
+            "tasks",
+            "Gets a task",
+            Read,
+            object(json!({ "id": number }), json!(["id"])),
+        ),
+        "task_list" => (
+            "tasks",
+            "Lists tasks",
+            Read,
+            object(
+                json!({ "keyword": text, "status": { "enum": ["open", "done"] } }),
+                json!([]),
+            ),
+        ),
         other => panic!("no tool {other}"),
     }
 }
@@ -250,6 +326,114 @@ fn arguments_are_read_from_plain_requests() {
             "read_range",
             r#"{"range":"A1:B2","sheet":"Sales"}"#,
         ),
+    ]);
+}
+
+#[test]
+fn a_unit_or_a_name_goes_to_the_parameter_in_its_direction() {
+    check(&[
+        (
+            "convert 2 hours to minutes",
+            "convert_duration",
+            r#"{"from_unit":"hour","to_unit":"minute","value":2}"#,
+        ),
+        (
+            "how many minutes are 2 hours",
+            "convert_duration",
+            r#"{"from_unit":"hour","to_unit":"minute","value":2}"#,
+        ),
+        (
+            "convert 2 light years to hours",
+            "convert_duration",
+            r#"{"from_unit":"light year","to_unit":"hour","value":2}"#,
+        ),
+        (
+            "convert 5 inches to yards",
+            "convert_any",
+            r#"{"from_unit":"inches","to_unit":"yards","value":5}"#,
+        ),
+        (
+            "convert 2 hours to inches",
+            "convert_duration",
+            "lacks to_unit",
+        ),
+    ]);
+}
+
+#[test]
+fn a_text_with_a_label_goes_to_that_parameter_only() {
+    check(&[
+        (
+            "add a slide with the title \"Teas\"",
+            "add_slide",
+            r#"{"title":"Teas"}"#,
+        ),
+        (
+            "add a slide with the title \"Teas\"",
+            "create_slide_from_template",
+            "lacks template_id",
+        ),
+        (
+            "create a slide from the template \"Teas\"",
+            "create_slide_from_template",
+            r#"{"template_id":"Teas"}"#,
+        ),
+    ]);
+}
+
+#[test]
+fn a_tool_for_any_statement_gets_the_statement() {
+    check(&[
+        (
+            "run SELECT a FROM b",
+            "query",
+            r#"{"query":"SELECT a FROM b"}"#,
+        ),
+        ("select a from b", "query", r#"{"query":"select a from b"}"#),
+        ("SHOW TABLES", "query", r#"{"query":"SHOW TABLES"}"#),
+        ("DROP TABLE b", "query", r#"{"query":"DROP TABLE b"}"#),
+        ("SHOW TABLES", "read_query", "unrelated"),
+        ("list the tables", "query", "unrelated"),
+    ]);
+}
+
+#[test]
+fn a_tool_that_reads_by_its_name_answers_a_question() {
+    check(&[
+        (
+            "get info about /d/a.pdf",
+            "volume_info",
+            r#"{"path":"/d/a.pdf"}"#,
+        ),
+        (
+            "show info about /d/a.pdf",
+            "volume_info",
+            r#"{"path":"/d/a.pdf"}"#,
+        ),
+        ("delete the info about /d/a.pdf", "volume_info", "unrelated"),
+        (
+            "show the cache of /d/a.pdf",
+            "volume_warm_cache",
+            "unrelated",
+        ),
+        (
+            "get info about /d/a.docx",
+            "letter_info",
+            r#"{"filename":"/d/a.docx"}"#,
+        ),
+        ("get info about /d/a.pdf", "letter_info", "unrelated"),
+        (
+            "get info about /d/a.txt",
+            "letter_info",
+            r#"{"filename":"/d/a.txt"}"#,
+        ),
+        ("get task 1", "task_get", r#"{"id":1}"#),
+        (
+            "find tasks about the rent",
+            "task_list",
+            r#"{"keyword":"rent"}"#,
+        ),
+        ("list the done tasks", "task_list", r#"{"status":"done"}"#),
     ]);
 }
 

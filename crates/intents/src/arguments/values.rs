@@ -1,11 +1,14 @@
 //! The value of a parameter, found in a request by the parameter's role.
 
+use std::ops::Range;
+
 use kitbag_domain::capability::split_name;
 use serde_json::{Value, json};
 
 use super::DescribedTool;
-use super::agreement::{is_common, own_stems, statement_start, stem};
-use super::positions::{end_of_text, find_name_next_to_noun, nouns, range_after};
+use super::agreement::{own_stems, statement_start, stem};
+use super::known_words::is_common;
+use super::positions::{LABELS, end_of_text, find_name_next_to_noun, nouns, range_after};
 use super::request_parts::{PartKind, RequestParts, clock, is_file_name};
 use super::role::{Parameter, Role};
 use super::zones::ZoneNames;
@@ -19,6 +22,8 @@ pub(super) struct Reader<'a> {
     pub(super) used: Vec<bool>,
 }
 
+/// The words of the longest choice that is read, such as a unit.
+const MAX_CHOICE_WORDS: usize = 3;
 /// Words before the value of a parameter that is a destination or a source.
 const TO: &[&str] = &["to", "into", "as"];
 const FROM: &[&str] = &["from", "of"];
@@ -101,22 +106,38 @@ impl<'a> Reader<'a> {
         (!values.is_empty()).then(|| json!(values))
     }
 
+    /// The longest words that are one of the choices; of several, the one in the direction of the
+    /// parameter.
     fn choice(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let choices = parameter.schema["enum"].as_array()?;
+        let mut found = Vec::new();
         for at in 0..self.request.len() {
-            let raw = self.request.raw(at);
-            let same = |choice: &&Value| match choice {
-                Value::String(choice) => {
-                    choice.eq_ignore_ascii_case(raw) || *choice == self.request.folded_word(at)
-                }
-                other => raw.parse::<Value>().is_ok_and(|value| value == **other),
-            };
-            if let Some(choice) = choices.iter().find(same).filter(|_| !self.used[at]) {
-                self.used[at] = true;
-                return Some(choice.clone());
-            }
+            let longest = (1..=MAX_CHOICE_WORDS).rev().find_map(|length| {
+                let range = at..at + length;
+                let free =
+                    range.end <= self.request.len() && !self.used[range.clone()].contains(&true);
+                let choice = free.then(|| self.choice_in(choices, range.clone()))??;
+                Some((range, choice))
+            });
+            found.extend(longest);
         }
-        None
+        let positions: Vec<usize> = found.iter().map(|(range, _)| range.start).collect();
+        let chosen = self.choose_by_direction(parameter, &positions)?;
+        let (range, choice) = found.into_iter().find(|(range, _)| range.start == chosen)?;
+        self.used[range].fill(true);
+        Some(choice)
+    }
+
+    /// The choice that these words are, in the plural or not.
+    fn choice_in(&self, choices: &[Value], range: Range<usize>) -> Option<Value> {
+        let raw = self.request.slice(range.start, range.end);
+        let folded: Vec<&str> = range.map(|at| self.request.folded_word(at)).collect();
+        let folded = folded.join(" ");
+        let same = |choice: &&Value| match choice {
+            Value::String(choice) => choice.eq_ignore_ascii_case(&raw) || *choice == folded,
+            other => raw.parse::<Value>().is_ok_and(|value| value == **other),
+        };
+        choices.iter().find(same).cloned()
     }
 
     /// True if the request contains all words in an optional boolean's name: `raw`, `recursive`.
@@ -241,7 +262,10 @@ impl<'a> Reader<'a> {
             return led.or_else(|| positions.next_back());
         }
         if parameter.has_word(&["source", "src", "from", "old", "start", "origin"]) {
+            // In `how many minutes are 2 hours`, the amount has the unit to convert from.
+            let measured = |at: &usize| *at > 0 && self.request.kind(at - 1) == PartKind::Number;
             let led = positions.clone().find(|at| after(at, FROM));
+            let led = led.or_else(|| positions.clone().find(measured));
             return led.or_else(|| positions.find(|at| !after(at, TO)));
         }
         positions.next()
@@ -318,7 +342,7 @@ impl<'a> Reader<'a> {
         if let Some(quoted) = self.first_of(&[PartKind::Quoted]) {
             return Some(quoted.into());
         }
-        if !parameter.required {
+        if !parameter.required && !self.filters(parameter) {
             return None;
         }
         let leads: &[&str] = match parameter.has_word(&["message", "content", "text", "body"]) {
@@ -329,6 +353,12 @@ impl<'a> Reader<'a> {
             .or_else(|| self.range_after_tool_name())
             .or_else(|| self.range_after_search_verb())?;
         Some(self.take_range(from, to).into())
+    }
+
+    /// True if the request searches, and the parameter is the text to search for.
+    fn filters(&self, parameter: &Parameter<'_>) -> bool {
+        let sought = ["query", "q", "search", "term", "keyword", "keywords"];
+        self.request.folded_word(0) == "search" && parameter.has_word(&sought)
     }
 
     /// The words after a search verb, unless it is the tool's own name: `find tea in memory`.
@@ -359,6 +389,9 @@ impl<'a> Reader<'a> {
         if !parameter.required {
             return self.find_like_example(parameter);
         }
+        if let Some(at) = self.directed_name(parameter) {
+            return Some(self.take_word(at).into());
+        }
         // A search looks for a text, which may follow the thing being searched.
         let searches = self.request.folded_word(0) == "search";
         let scope = searches && self.request.folded_word_or_none(2) == Some("for");
@@ -369,8 +402,12 @@ impl<'a> Reader<'a> {
         let kinds: Vec<PartKind> = quoted
             .chain([PartKind::Id, PartKind::Slashed, PartKind::Name])
             .collect();
-        if let Some(name) = kinds.into_iter().find_map(|kind| self.first_of(&[kind])) {
-            return Some(name.into());
+        let labelled = |at: &usize| self.is_labelled_otherwise(*at, parameter);
+        let mut positions = kinds
+            .into_iter()
+            .flat_map(|kind| self.free_positions(&[kind]));
+        if let Some(at) = positions.find(|at| !labelled(at)) {
+            return Some(self.take_word(at).into());
         }
         let leads: &[&str] = match searches {
             true => &["named", "called", "in", "from"],
@@ -382,6 +419,33 @@ impl<'a> Reader<'a> {
         let single = to - from == 1 && self.may_name(from);
         self.used[from - 1] |= single;
         single.then(|| self.take_word(from).into())
+    }
+
+    /// True for the text behind a label that is not the parameter's: `the title "Tea"` is no id.
+    fn is_labelled_otherwise(&self, at: usize, parameter: &Parameter<'_>) -> bool {
+        let label = at
+            .checked_sub(1)
+            .map(|before| self.request.folded_word(before));
+        label.is_some_and(|label| {
+            LABELS.contains(&label)
+                && !parameter.words.iter().any(|word| word == label)
+                && !self.is_own(at - 1)
+        })
+    }
+
+    /// The name for a parameter with a direction: `5 inches to yards`.
+    fn directed_name(&self, parameter: &Parameter<'_>) -> Option<usize> {
+        let follows =
+            |at: usize, leads: &[&str]| at > 0 && leads.contains(&self.request.folded_word(at - 1));
+        let mut free = (0..self.request.len())
+            .filter(|at| !self.used[*at] && self.may_name(*at) && !self.is_own(*at));
+        match parameter.words.first().map(String::as_str) {
+            Some("to" | "target") => free.find(|at| follows(*at, TO)),
+            Some("from" | "source") => free.find(|at| {
+                follows(*at, &["from"]) || *at > 0 && self.request.kind(at - 1) == PartKind::Number
+            }),
+            _ => None,
+        }
     }
 
     /// True for a word in the tool's own name.

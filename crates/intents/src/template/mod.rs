@@ -3,12 +3,14 @@
 //!
 //! - `text`: a template as users write it, and the checks; [`parameters`]: the schema
 //! - [`mod@file`]: a template in a TOML file, and the position of a mistake in it
-//! - [`mod@draft`]: a template drafted from the definition of a tool
+//! - [`mod@draft`]: a template drafted from the definition of a tool; [`generation`]: one written by a
+//!   language model
 //! - `pasting`: programs that expect text to be pasted into them
 //! - [`problem`]: the mistakes of a template
 
 pub mod draft;
 pub mod file;
+pub mod generation;
 pub mod parameters;
 mod pasting;
 pub mod problem;

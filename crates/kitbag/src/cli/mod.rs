@@ -47,6 +47,7 @@ pub mod lock;
 pub mod logging;
 pub mod logs;
 pub mod man;
+mod model_access;
 mod moment;
 mod new_file;
 mod next_steps;

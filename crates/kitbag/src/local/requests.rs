@@ -12,7 +12,9 @@ use kitbag_gateway::admin::app::{
 use kitbag_gateway::admin::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
 use kitbag_gateway::admin::search::SearchResult;
 use kitbag_gateway::front::user_prompt::PromptTools;
+use kitbag_gateway::surface::intent::trial::TemplateTrial;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
+use kitbag_intents::IntentTemplate;
 use kitbag_relevance::Options;
 use kitbag_wire::Raw;
 use serde::de::DeserializeOwned;
@@ -108,6 +110,10 @@ local_requests! {
 
     CallAlwaysOnTool { name: String, arguments: Map<String, Value> } -> Value
         = |app, call| app.call_always_on_tool(&name, arguments, call).await?;
+
+    /// Checks a template that nobody has approved, and runs it once if it only reads.
+    TryTemplate { template: IntentTemplate, params: Map<String, Value> } -> TemplateTrial
+        = |app, call| app.try_template(&template, params, call).await;
 
     SearchTools { query: String, options: Options } -> SearchResult
         = |app, call| {

@@ -86,16 +86,33 @@ impl TestGateway {
     /// Lists every server, as a user does after configuring them.
     #[track_caller]
     pub(crate) fn introduce_servers(&self) {
-        let command = self.kitbag(&["servers", "test"]);
+        self.run(&["servers", "test"]);
+    }
+
+    /// Runs a verb that must succeed, and returns what it prints.
+    #[track_caller]
+    pub(crate) fn run(&self, verb: &[&str]) -> String {
+        let command = self.kitbag(verb);
         let output = Command::new(&command[0])
             .args(&command[1..])
             .output()
             .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stdout)
-        );
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        assert!(output.status.success(), "{verb:?}: {printed}");
+        printed
+    }
+
+    /// A file in the folder of the gateway.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The page at `/metrics`.
+    pub(crate) fn metrics(&self) -> String {
+        let url = self.endpoint().replace("/mcp", "/metrics");
+        let page = Command::new("curl").args(["-sf", &url]).output().unwrap();
+        String::from_utf8(page.stdout).unwrap()
     }
 
     fn kitbag(&self, verb: &[&str]) -> Vec<String> {

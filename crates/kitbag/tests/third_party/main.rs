@@ -21,6 +21,7 @@ mod newcomer;
 mod processes;
 mod servers;
 mod surfaces;
+mod templates;
 
 use clients::{Client, INSPECTOR, PYTHON, PYTHON_LEGACY, TYPESCRIPT, TYPESCRIPT_MODERN};
 use driver::{Driver, Event, Sdk};

@@ -44,6 +44,11 @@ pub(crate) fn three_servers(folder: &Path) -> Vec<RealServer> {
     vec![filesystem(folder), memory(folder), git(folder)]
 }
 
+/// Three of those, and one with a parameter whose values are known.
+pub(crate) fn four_servers(folder: &Path) -> Vec<RealServer> {
+    vec![filesystem(folder), memory(folder), git(folder), time()]
+}
+
 pub(crate) fn only_everything(_folder: &Path) -> Vec<RealServer> {
     vec![everything()]
 }

@@ -64,17 +64,27 @@ impl ProgramHost {
     /// are validated, and servers' text is sanitized. `purpose` is the request that the program
     /// performs.
     pub(super) fn start(
-        mut turn: Turn,
+        turn: Turn,
         aliases: BTreeMap<ServerName, ServerName>,
         purpose: Option<&str>,
     ) -> Self {
-        let run = Arc::new(CodeRun::new());
+        let host = Self::with_run(turn, aliases, CodeRun::new());
+        if let Some(purpose) = purpose {
+            observe::report_run_purpose(&host.turn, purpose);
+        }
+        host
+    }
+
+    /// Creates the host of a program that may not change anything.
+    pub(super) fn start_trial(turn: Turn, aliases: BTreeMap<ServerName, ServerName>) -> Self {
+        Self::with_run(turn, aliases, CodeRun::only_reading())
+    }
+
+    fn with_run(mut turn: Turn, aliases: BTreeMap<ServerName, ServerName>, run: CodeRun) -> Self {
+        let run = Arc::new(run);
         turn.view = View::Merged(Surface::Code);
         turn.run = Some(run.clone());
         turn.origin.run = Some(run.id.clone());
-        if let Some(purpose) = purpose {
-            observe::report_run_purpose(&turn, purpose);
-        }
         Self { turn, run, aliases }
     }
 

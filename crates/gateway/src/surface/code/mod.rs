@@ -95,8 +95,20 @@ pub(super) async fn run_program(
     aliases: BTreeMap<ServerName, ServerName>,
     purpose: Option<&str>,
 ) -> ProgramResult {
+    run_on_host(ProgramHost::start(turn, aliases, purpose), program).await
+}
+
+/// Runs a program that may not change anything.
+pub(super) async fn run_trial(
+    turn: Turn,
+    program: Program,
+    aliases: BTreeMap<ServerName, ServerName>,
+) -> ProgramResult {
+    run_on_host(ProgramHost::start_trial(turn, aliases), program).await
+}
+
+async fn run_on_host(host: ProgramHost, program: Program) -> ProgramResult {
     let source = program.source.clone();
-    let host = ProgramHost::start(turn, aliases, purpose);
     let sandbox = host.turn.gateway.sandbox.clone();
     let tenant = host.turn.caller().tenant.clone();
     let outcome = sandbox.run(&tenant, program, &host).await;

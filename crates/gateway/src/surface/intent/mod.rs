@@ -6,11 +6,13 @@
 //! - `template`: a template or a simple tool answers; `direct`: a found tool answers
 //! - `candidates`: the tools to choose from
 //! - `learn`: turns successful programs into templates
+//! - [`trial`]: a template that nobody has approved yet, once
 
 mod candidates;
 mod direct;
 pub(super) mod learn;
 mod template;
+pub mod trial;
 
 use std::time::{Duration, Instant};
 
@@ -344,7 +346,7 @@ impl Attempt {
 }
 
 /// Returns the text of an answer.
-fn answer_text(answer: &Raw) -> String {
+pub(super) fn answer_text(answer: &Raw) -> String {
     let content: Vec<Raw> = RawObject::open(answer)
         .ok()
         .and_then(|it| it.read("content"))

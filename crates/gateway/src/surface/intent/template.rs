@@ -116,7 +116,7 @@ async fn run_template(
 }
 
 /// Replaces locations by their time zones, or returns an error for unknown ones.
-fn resolve_param_zones(
+pub(super) fn resolve_param_zones(
     template: &IntentTemplate,
     params: &mut Map<String, Value>,
 ) -> Result<(), String> {
@@ -135,7 +135,7 @@ fn resolve_param_zones(
 }
 
 /// Validates the parameters.
-fn check_params(
+pub(super) fn check_params(
     turn: &Turn,
     template: &IntentTemplate,
     params: &Map<String, Value>,
@@ -168,7 +168,7 @@ fn missing_params_note(template: &IntentTemplate, missing: &[MissingParameter]) 
 pub(super) struct ServerOffers<'a>(Vec<ServerOffer<'a>>);
 
 impl<'a> ServerOffers<'a> {
-    fn new(turn: &'a Turn) -> Self {
+    pub(super) fn new(turn: &'a Turn) -> Self {
         let mut offers: BTreeMap<&ServerName, BTreeSet<&str>> = BTreeMap::new();
         for entry in groups::visible_tools(turn) {
             let tools = offers.entry(&entry.capability.server).or_default();
@@ -197,7 +197,10 @@ impl<'a> ServerOffers<'a> {
     }
 
     /// Returns the servers for the names in a template, if each name matches one.
-    fn bind_servers(&self, template: &IntentTemplate) -> Option<BTreeMap<ServerName, ServerName>> {
+    pub(super) fn bind_servers(
+        &self,
+        template: &IntentTemplate,
+    ) -> Option<BTreeMap<ServerName, ServerName>> {
         bind(template.uses(), &self.0).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! `kitbag templates make`: generates a template from a tool's definition.
+//! `kitbag templates make`: makes a template from a tool's definition, plainly or by a language model.
 
 use std::path::PathBuf;
 
@@ -6,11 +6,13 @@ use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_domain::{DescribedTool, ExposedName, ServerName, derived_effect};
+use kitbag_intents::IntentTemplate;
 use kitbag_intents::template::draft::{DraftedTool, draft};
 use kitbag_schema::member_call;
 use serde_json::Value;
 
 use super::exchange;
+use super::generate::{Generation, TemplateWriter};
 use crate::cli::Invocation;
 use crate::cli::completions::tools;
 use crate::cli::failure::Advise as _;
@@ -26,6 +28,8 @@ pub(super) struct Arguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    generation: Generation,
+    #[command(flatten)]
     join: JoinChoice,
 }
 
@@ -34,28 +38,51 @@ pub(super) async fn make_template(
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let config = invocation.config()?;
+    // Report a missing key before a server is started.
+    let writer = arguments.generation.open_writer(invocation.output)?;
     let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
     let owner = find_owner(&arguments.tool, &config);
-    let found = show::find(&mut gateway, &arguments.tool, owner, invocation.output).await;
+    let making = async {
+        let found = show::find(&mut gateway, &arguments.tool, owner, invocation.output).await?;
+        make(&arguments.tool, &found, writer.as_ref(), &mut gateway).await
+    };
+    let made = making.await;
     gateway.close().await;
-    let definition = found?;
-    let named = ExposedName::split(&arguments.tool)
+    exchange::export(&made?, arguments.output.as_deref(), invocation)?;
+    if writer.is_some() {
+        invocation.output.note(NEXT_STEPS);
+    }
+    Ok(())
+}
+
+const NEXT_STEPS: &str = "Review it. Then import it with `kitbag templates import FILE` and approve it, or put it into \
+     the folder `templates`";
+
+async fn make(
+    name: &str,
+    definition: &Value,
+    writer: Option<&TemplateWriter<'_>>,
+    gateway: &mut CommandGateway,
+) -> anyhow::Result<IntentTemplate> {
+    let named = ExposedName::split(name)
         .and_then(|(server, tool)| Some((server.parse::<ServerName>().ok()?, tool)));
     let Some((server, tool)) = named else {
-        return Err(anyhow!("`{}` does not belong to a server", arguments.tool))
+        return Err(anyhow!("`{name}` does not belong to a server"))
             .advise(|| "use a tool name as in `kitbag tools`".to_owned());
     };
-    let drafted = draft(&DraftedTool {
+    let tool = DraftedTool {
         server: &server,
         name: tool,
         call: &member_call(server.as_str(), tool),
-        definition: &definition,
-        reads: is_read_only(&server, tool, &definition),
-    });
-    let template = drafted
-        .map_err(|error| anyhow!("cannot make a template for `{}`: {error}", arguments.tool))
-        .advise(|| "write one by hand; docs/intents.md has an example".to_owned())?;
-    exchange::export(&template, arguments.output.as_deref(), invocation)
+        definition,
+        reads: is_read_only(&server, tool, definition),
+    };
+    match writer {
+        Some(writer) => writer.write_template(&tool, gateway).await,
+        None => draft(&tool)
+            .map_err(|error| anyhow!("cannot make a template for `{name}`: {error}"))
+            .advise(|| "let a model write it with --model, or write one by hand; docs/intents.md has an example".to_owned()),
+    }
 }
 
 /// True if the server's hints say that the tool only reads, or without hints its name and description.

@@ -2,9 +2,10 @@
 //!
 //! - `lookup`: all templates, and finding one by name
 //! - `text`: formats a template; `exchange`: exports and imports templates
-//! - `make`: generates a template from a tool's definition
+//! - `make`: makes a template from a tool's definition; `generate`: lets a model write it
 
 mod exchange;
+mod generate;
 mod lookup;
 mod make;
 mod text;
@@ -52,6 +53,18 @@ A template is a program that carries out requests such as `list errors`. Some
 are built in, some are files in the folder `templates` next to the database, and
 some are learned from programs that worked.";
 
+const MAKE_EXAMPLES: &str = "\
+Examples:
+  kitbag templates make time__convert_time
+  kitbag templates make time__convert_time --output convert.toml
+  kitbag templates make git__git_log repo_path=/src/shop --output log.toml \\
+    --model 'http://localhost:11434/v1#qwen3:8b'
+
+A model gets the definition of the tool. Its template is checked, and run once if
+the tool only reads: with the model's own values, or those given as KEY=VALUE. If
+that fails, the model gets the error and tries again. Nothing is written unless
+the template works.";
+
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// List all templates and candidates with their state.
@@ -86,12 +99,9 @@ enum Verb {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Generate a template from a tool as a starting point.
-    #[command(
-        after_help = "Examples:\n  kitbag templates make time__convert_time\n  \
-                      kitbag templates make time__convert_time --output convert.toml"
-    )]
-    Make(make::Arguments),
+    /// Make a template from a tool as a starting point, or let a model write one.
+    #[command(after_help = MAKE_EXAMPLES)]
+    Make(Box<make::Arguments>),
     /// Import a template from a file; it is inactive until approved.
     #[command(
         after_help = "Examples:\n  kitbag templates import list_errors.toml\n  \

@@ -4,10 +4,11 @@
 //! # Layout
 //! - this file: a gateway with a shop and templates for it, and `run_intent` as a function
 //! - [`answer_with`]: each step of a request; [`falling_back`]: the steps after a failure
-//! - [`learning`]: programs that become templates
+//! - [`learning`]: programs that become templates; [`generated`]: templates that a model writes
 
 mod answering;
 mod falling_back;
+mod generated;
 mod learning;
 
 use std::fs;

@@ -11,7 +11,7 @@ use kitbag_testkit::vendor::{Received, ScriptedVendor};
 use serde_json::{Value, json};
 
 use crate::clients::PYTHON;
-use crate::gateway::{Door, TestGateway};
+use crate::gateway::{Transport, TestGateway};
 use crate::servers;
 
 /// A tool with the program of a wrong and of a right answer, and a request that the latter carries out.
@@ -163,7 +163,7 @@ fn templates_that_a_model_writes_for_four_real_servers_carry_out_requests_once_a
     }
     assert_eq!(vendor.requests(), 2 * lessons.len());
 
-    let mut caller = PYTHON.connect(&test_gateway, Door::Http);
+    let mut caller = PYTHON.connect(&test_gateway, Transport::Http);
     for lesson in &lessons {
         let result = caller.call("run_intent", &json!({ "intent": lesson.request }));
         let text = result["content"][0]["text"].as_str().unwrap_or_default();

@@ -60,10 +60,10 @@ Examples:
   kitbag templates make git__git_log repo_path=/src/shop --output log.toml \\
     --model 'http://localhost:11434/v1#qwen3:8b'
 
-A model gets the definition of the tool. Its template is checked, and run once if
-the tool only reads: with the model's own values, or those given as KEY=VALUE. If
-that fails, the model gets the error and tries again. Nothing is written unless
-the template works.";
+A model gets the definition of the tool. Its template is checked, and run once
+if the tool only reads: with the model's own values, or those given as
+KEY=VALUE. If that fails, the model gets the error and tries again. Nothing is
+written unless the template works.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
 use crate::local::listener::LocalListener;
+use crate::pages::Pages;
 use crate::reload::{ConfigFollower, ServingTransport};
 use kitbag_gateway::admin::app::App;
 use kitbag_gateway::catalog::list_servers;
@@ -62,9 +63,10 @@ pub(crate) async fn serve_http(
     drop(gateway);
     let address = listener.local_addr()?;
     app.set_address(address);
-    let (local, fresh) = (
+    let (local, fresh, source) = (
         LocalListener::open(follower.source(), follower.initial_config()),
         follower.freshness(),
+        follower.source().clone(),
     );
     ready(&build_banner(&app, address));
     let mut listing = tokio::spawn(list_servers::list_new_servers(app.host().clone()));
@@ -72,7 +74,8 @@ pub(crate) async fn serve_http(
     let ended = CancellationToken::new();
     tokio::spawn(cancel_on_signal(ended.clone(), app.host().clone()));
     let app = Arc::new(app);
-    let serving = front::listener::serve(listener, app.host().clone(), ended.clone());
+    let pages = Pages::new(app.clone(), source).into_router();
+    let serving = front::listener::serve(listener, app.host().clone(), pages, ended.clone());
     let joining = OptionFuture::from(local.map(|local| local.serve(app.clone(), fresh, ended)));
     tokio::join!(serving, joining);
     // Save listings that clients have seen part of for the next start.

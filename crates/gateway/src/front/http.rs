@@ -19,7 +19,8 @@ use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
 use crate::turn::view::McpEndpoint;
 
-pub(super) fn router(host: Arc<GatewayHost>) -> Router {
+/// Returns the routes of MCP and of programs, and the given pages.
+pub(super) fn router(host: Arc<GatewayHost>, pages: Router) -> Router {
     Router::new()
         .route("/mcp", any(serve_main))
         .route("/mcp/{surface}", any(serve_surface))
@@ -40,6 +41,7 @@ pub(super) fn router(host: Arc<GatewayHost>) -> Router {
         .route("/ready", get(ready::get_ready))
         .route("/readyz", get(ready::get_ready))
         .route("/openapi.json", get(openapi))
+        .merge(pages.with_state(()))
         .fallback(not_found)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(

@@ -41,7 +41,8 @@ Examples:
 
 A client sends its key as `Authorization: Bearer KEY`. The key determines the
 tenant, and the tenant's rules in the configuration determine what the client
-may use. An operator key reads the figures of all tenants and calls no tools.";
+may use. An operator key reads the figures of all tenants and calls no tools.
+An admin key does the same and signs in to the web pages with all rights.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -88,8 +89,8 @@ struct CreateArguments {
     /// Tenant of the key [default: local]; its rules are under [tenants.NAME].
     #[arg(long)]
     tenant: Option<Tenant>,
-    /// `user` calls tools for its tenant; `operator` has no tenant, reads the figures of all tenants
-    /// and calls no tools.
+    /// `user` calls tools for its tenant. `operator` and `admin` have no tenant: both read the figures
+    /// of all tenants, and an admin may also change things on the web pages.
     #[arg(long, default_value = Role::User.as_str(), value_parser = role_parser())]
     role: Role,
     /// Label to recognise the key by.
@@ -164,10 +165,13 @@ impl CreateArguments {
         }
         let spec = match (role, tenant) {
             (Role::User, tenant) => KeySpec::user(tenant.unwrap_or_else(Tenant::local)),
-            (Role::Operator, None) => KeySpec::operator(),
-            (Role::Operator, Some(tenant)) => {
+            (role, None) => KeySpec {
+                role,
+                ..KeySpec::operator()
+            },
+            (role, Some(tenant)) => {
                 return Err(anyhow!(
-                    "an operator key has no tenant, but `{tenant}` was given"
+                    "a key with the role `{role}` has no tenant, but `{tenant}` was given"
                 ))
                 .advise(|| "omit --tenant or --role".to_owned());
             }
@@ -209,7 +213,7 @@ fn new_key_to_json(key: &NewKey, spec: &KeySpec) -> Value {
 /// A misspelled tenant yields a useless key, so warn immediately.
 fn warn_of_unknown_tenant(config: &Config, spec: &KeySpec, invocation: &Invocation) {
     let tenant = &spec.tenant;
-    if spec.role == Role::Operator || config.policy.is_known_tenant(tenant) {
+    if spec.role != Role::User || config.policy.is_known_tenant(tenant) {
         return;
     }
     let file = match &config.origin {
@@ -293,6 +297,7 @@ fn describe_holder(spec: &KeySpec) -> String {
     let holder = match spec.role {
         Role::User => format!("for tenant `{}`", spec.tenant),
         Role::Operator => "for an operator".to_owned(),
+        Role::Admin => "for an admin".to_owned(),
     };
     match spec.expires_at {
         Some(end) => format!("{holder}, valid until {}", format_date(end)),

@@ -49,7 +49,7 @@ pub(crate) struct ShownList<'a> {
 
 /// The reason why a key was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyRejection {
+pub enum KeyRejection {
     Missing,
     Unknown,
     Revoked,

@@ -1,0 +1,75 @@
+//! The web pages of the running gateway, at `/ui`: rendered here, without a client framework.
+//!
+//! Pages are links and forms, so they work with the keyboard and without JavaScript. One script
+//! keeps the parts marked as live up to date. What a page shows and changes, a verb of the command
+//! line shows and changes, too: both call the same functions of the gateway and the store.
+//!
+//! # Layout
+//! - `visitor`: who may see and change pages; `session`, `sign_in`: people and their sessions
+//! - `layout`: the frame of each page; `elements`, `chart`: its parts; `notice`: results of changes
+//! - `assets`: style, script and icon; `events`: tells open pages what has changed
+//! - the others: one page each
+
+mod assets;
+mod chart;
+mod elements;
+mod events;
+mod layout;
+mod notice;
+mod overview;
+mod session;
+mod sign_in;
+mod visitor;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::response::Redirect;
+use axum::routing::get;
+use kitbag_config::ConfigSource;
+use kitbag_gateway::admin::app::App;
+use kitbag_gateway::state::gateway::Gateway;
+
+use self::events::PageFeed;
+use self::session::Sessions;
+
+/// What all pages share.
+#[derive(Clone)]
+pub(crate) struct Pages {
+    app: Arc<App>,
+    source: ConfigSource,
+    sessions: Arc<Sessions>,
+    changes: Arc<PageFeed>,
+}
+
+impl Pages {
+    pub(crate) fn new(app: Arc<App>, source: ConfigSource) -> Self {
+        Self {
+            app,
+            source,
+            sessions: Arc::default(),
+            changes: Arc::default(),
+        }
+    }
+
+    /// Returns the routes of all pages.
+    pub(crate) fn into_router(self) -> Router {
+        let pages = Router::new()
+            .merge(overview::routes())
+            .merge(events::routes())
+            .layer(axum::middleware::from_fn_with_state(
+                self.clone(),
+                visitor::admit_visitor,
+            ));
+        Router::new()
+            .route("/", get(|| async { Redirect::to("/ui") }))
+            .merge(pages)
+            .merge(sign_in::routes(&self))
+            .merge(assets::routes())
+            .with_state(self)
+    }
+
+    fn gateway(&self) -> Arc<Gateway> {
+        self.app.host().gateway()
+    }
+}

@@ -74,7 +74,7 @@ pub(crate) async fn serve_http(
     let ended = CancellationToken::new();
     tokio::spawn(cancel_on_signal(ended.clone(), app.host().clone()));
     let app = Arc::new(app);
-    let pages = Pages::new(app.clone(), source).into_router();
+    let pages = Pages::new(app.clone(), source, ended.clone()).into_router();
     let serving = front::listener::serve(listener, app.host().clone(), pages, ended.clone());
     let joining = OptionFuture::from(local.map(|local| local.serve(app.clone(), fresh, ended)));
     tokio::join!(serving, joining);

@@ -12,11 +12,14 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::get;
-use futures::Stream;
+use futures::{Stream, StreamExt as _};
 use kitbag_domain::sync::lock;
 use tokio::sync::watch;
 
 use super::Pages;
+use super::visitor::Visitor;
+
+pub(super) const EVENTS: &str = "/ui/events";
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -37,26 +40,53 @@ pub(super) struct PageFeed {
 }
 
 pub(super) fn routes() -> Router<Pages> {
-    Router::new().route("/ui/events", get(stream_changes))
+    Router::new().route(EVENTS, get(stream_changes))
 }
 
 async fn stream_changes(
     State(pages): State<Pages>,
+    visitor: Visitor,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let versions = pages.changes.subscribe(&pages).await;
-    let former = *versions.borrow();
-    let events = futures::stream::unfold((versions, former), async |(mut versions, former)| {
+    let sent = *versions.borrow();
+    let stream = ChangeStream {
+        versions,
+        sent,
+        visitor,
+    };
+    let events = futures::stream::unfold(stream, async |mut stream| {
+        let topics = stream.next_topics().await?;
+        let event = Event::default().event("changed").data(topics.join(" "));
+        Some((Ok(event), stream))
+    });
+    // An open page must not delay the end of the gateway.
+    let events = events.take_until(pages.ended.cancelled_owned());
+    Sse::new(events).keep_alive(KeepAlive::default())
+}
+
+/// The changes that one open page has not been told about.
+struct ChangeStream {
+    versions: watch::Receiver<TopicVersions>,
+    sent: TopicVersions,
+    visitor: Visitor,
+}
+
+impl ChangeStream {
+    /// Waits for a change. Returns `None` if the person may no longer see the page.
+    async fn next_topics(&mut self) -> Option<Vec<&'static str>> {
         loop {
-            versions.changed().await.ok()?;
-            let current = *versions.borrow_and_update();
-            let topics = current.changed_topics(former);
+            self.versions.changed().await.ok()?;
+            if !self.visitor.is_still_admitted().await {
+                return None;
+            }
+            let current = *self.versions.borrow_and_update();
+            let topics = current.changed_topics(self.sent);
+            self.sent = current;
             if !topics.is_empty() {
-                let event = Event::default().event("changed").data(topics.join(" "));
-                return Some((Ok(event), (versions, current)));
+                return Some(topics);
             }
         }
-    });
-    Sse::new(events).keep_alive(KeepAlive::default())
+    }
 }
 
 impl PageFeed {
@@ -94,8 +124,14 @@ impl TopicVersions {
         for server in gateway.upstreams.iter() {
             server.name().hash(&mut servers);
             server.is_running().hash(&mut servers);
-            server.start_problem().map(|it| it.to_string()).hash(&mut servers);
-            server.list_failure().map(|it| it.to_string()).hash(&mut servers);
+            server
+                .start_problem()
+                .map(|it| it.to_string())
+                .hash(&mut servers);
+            server
+                .list_failure()
+                .map(|it| it.to_string())
+                .hash(&mut servers);
         }
         let stored = *store.watch_changes().borrow();
         (stored.secrets, stored.logins, stored.credentials).hash(&mut servers);

@@ -24,11 +24,13 @@ mod visitor;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::response::Redirect;
-use axum::routing::get;
+use axum::response::{Redirect, Response};
+use axum::routing::{any, get};
+use http::StatusCode;
 use kitbag_config::ConfigSource;
 use kitbag_gateway::admin::app::App;
 use kitbag_gateway::state::gateway::Gateway;
+use tokio_util::sync::CancellationToken;
 
 use self::events::PageFeed;
 use self::session::Sessions;
@@ -40,15 +42,18 @@ pub(crate) struct Pages {
     source: ConfigSource,
     sessions: Arc<Sessions>,
     changes: Arc<PageFeed>,
+    ended: CancellationToken,
 }
 
 impl Pages {
-    pub(crate) fn new(app: Arc<App>, source: ConfigSource) -> Self {
+    /// Open pages let go of the gateway when `ended` is cancelled.
+    pub(crate) fn new(app: Arc<App>, source: ConfigSource, ended: CancellationToken) -> Self {
         Self {
             app,
             source,
             sessions: Arc::default(),
             changes: Arc::default(),
+            ended,
         }
     }
 
@@ -57,12 +62,13 @@ impl Pages {
         let pages = Router::new()
             .merge(overview::routes())
             .merge(events::routes())
+            .route("/ui/{*path}", any(no_page))
             .layer(axum::middleware::from_fn_with_state(
                 self.clone(),
                 visitor::admit_visitor,
             ));
         Router::new()
-            .route("/", get(|| async { Redirect::to("/ui") }))
+            .route("/ui/", get(|| async { Redirect::to("/ui") }))
             .merge(pages)
             .merge(sign_in::routes(&self))
             .merge(assets::routes())
@@ -72,4 +78,8 @@ impl Pages {
     fn gateway(&self) -> Arc<Gateway> {
         self.app.host().gateway()
     }
+}
+
+async fn no_page() -> Response {
+    layout::error_page(StatusCode::NOT_FOUND, "There is no such page.")
 }

@@ -73,6 +73,12 @@ impl Sessions {
         Some(session.clone())
     }
 
+    /// Returns the key of a session, if there is such a session and it has one. This is no use of
+    /// the session.
+    pub(super) fn key_of(&self, id: &SessionId) -> Option<Option<Arc<str>>> {
+        Some(lock(&self.0).get(id)?.key.clone())
+    }
+
     pub(super) fn end_session(&self, id: &SessionId) {
         lock(&self.0).remove(id);
     }

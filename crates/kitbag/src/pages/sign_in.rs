@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, Query, Request, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Query, Request, State};
 use axum::middleware;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -23,15 +23,19 @@ use super::visitor::{
 pub(super) const SIGN_IN: &str = "/ui/sign-in";
 pub(super) const SIGN_OUT: &str = "/ui/sign-out";
 
+/// A stranger may send this form; a key and a path are short.
+const MAX_FORM_BYTES: usize = 16 << 10;
+
 pub(super) fn routes(pages: &Pages) -> Router<Pages> {
     let sign_out = Router::new()
         .route(SIGN_OUT, post(sign_out))
         .layer(middleware::from_fn_with_state(pages.clone(), admit_visitor));
     Router::new()
         .route(SIGN_IN, get(show_form).post(sign_in))
-        .layer(middleware::map_response(
-            async |answer: Response| with_security_headers(answer),
-        ))
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+        .layer(middleware::map_response(async |answer: Response| {
+            with_security_headers(answer)
+        }))
         .merge(sign_out)
 }
 
@@ -82,7 +86,10 @@ async fn sign_in(
             let cookie = [(SET_COOKIE, set_cookie(&headers, &id))];
             return (cookie, Redirect::to(local_path(&next))).into_response();
         }
-        Ok(_) => "This key belongs to a client. Sign in with a key of the role `operator` or `admin`.".to_owned(),
+        Ok(_) => {
+            "This key belongs to a client. Sign in with a key of the role `operator` or `admin`."
+                .to_owned()
+        }
         Err(rejection) => format!("Not signed in: {rejection}."),
     };
     let page = bare_page("Sign in", &form(&next, Some(&problem)));
@@ -97,7 +104,10 @@ async fn sign_out(visitor: Visitor) -> Redirect {
 /// Returns a path below `/ui`, so that a link cannot lead elsewhere after signing in.
 fn local_path(next: &str) -> &str {
     let is_local = next == "/ui" || next.starts_with("/ui/") || next.starts_with("/ui?");
-    match is_local && !next.contains(['\\', '\r', '\n']) && !next.starts_with(SIGN_IN) {
+    let is_path = next
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    match is_local && is_path && !next.starts_with("/ui/sign-") {
         true => next,
         false => "/ui",
     }
@@ -123,7 +133,22 @@ mod tests {
     #[test]
     fn after_signing_in_a_person_stays_here() {
         assert_eq!(local_path("/ui/calls?tool=x"), "/ui/calls?tool=x");
-        for elsewhere in ["https://evil.example", "//evil.example", "/ui/sign-in", "/uix", "/ui/\\evil", ""] {
+        let elsewhere = [
+            "https://evil.example",
+            "//evil.example",
+            "/ui/sign-in",
+            "/ui/sign-out",
+            "/uix",
+        ];
+        let odd = [
+            "/ui/\\evil",
+            "/ui/\u{1}",
+            "/ui/\r\nX: y",
+            "/ui/é",
+            "/ui /x",
+            "",
+        ];
+        for elsewhere in elsewhere.into_iter().chain(odd) {
             assert_eq!(local_path(elsewhere), "/ui", "{elsewhere}");
         }
     }

@@ -11,18 +11,19 @@ use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, HeaderValue, REFERRER_POLICY,
-    SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, HeaderValue, REFERRER_POLICY, SET_COOKIE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 use kitbag_domain::{Action, Caller, Event, Role, ShortText, Tenant};
 use kitbag_gateway::front::page_access;
 use kitbag_gateway::telemetry::rejections::Rejection;
+use maud::html;
 use url::form_urlencoded;
 
 use super::Pages;
-use super::layout::error_page;
+use super::layout::{bare_page, error_page};
 use super::notice::Notice;
 use super::session::{Session, SessionId};
 use crate::trail;
@@ -80,6 +81,15 @@ impl Visitor {
 
     pub(super) fn end_session(&self) {
         self.pages.sessions.end_session(&self.session);
+    }
+
+    /// False after signing out, and once the key is revoked or expired.
+    pub(super) async fn is_still_admitted(&self) -> bool {
+        match self.pages.sessions.key_of(&self.session) {
+            None => false,
+            Some(None) => true,
+            Some(Some(key)) => page_access::is_accepted(&self.pages.gateway(), &key).await,
+        }
     }
 
     /// An audit event of a change by this person.
@@ -147,7 +157,10 @@ async fn admit(
     });
     let (id, session, cookie) = match known {
         Some((id, session)) => (id, session, None),
-        None if page_access::is_keyless(&gateway, peer) => {
+        None if page_access::is_link_from_elsewhere(&headers) => {
+            return Err(Box::new(reload_page()));
+        }
+        None if page_access::is_keyless(&gateway, peer, &headers) => {
             let (id, session) = pages.sessions.start_session(None);
             let cookie = set_cookie(&headers, &id);
             (id, session, Some(cookie))
@@ -156,17 +169,18 @@ async fn admit(
     };
     let (role, caller) = match identify(pages, peer, &headers, &session).await {
         Ok(identified) => identified,
-        Err(rejection) => {
+        Err(rejection @ (Rejection::Store(_) | Rejection::TooManyRequests)) => {
+            return Err(reject(
+                StatusCode::SERVICE_UNAVAILABLE,
+                &rejection.to_string(),
+            ));
+        }
+        Err(_) => {
             pages.sessions.end_session(&id);
-            return Err(match rejection {
-                Rejection::Store(_) | Rejection::TooManyRequests => {
-                    reject(StatusCode::SERVICE_UNAVAILABLE, &rejection.to_string())
-                }
-                _ => Box::new(to_sign_in(&request)),
-            });
+            return Err(Box::new(to_sign_in(&request)));
         }
     };
-    let request = if method == Method::GET {
+    let request = if page_access::is_read(&method) {
         request
     } else {
         admit_change(request, role, &session).await?
@@ -195,7 +209,7 @@ async fn identify(
 ) -> Result<(PageRole, Caller), Rejection> {
     let gateway = pages.gateway();
     let Some(key) = &session.key else {
-        return if page_access::is_keyless(&gateway, peer) {
+        return if page_access::is_keyless(&gateway, peer, headers) {
             Ok((PageRole::Admin, Caller::local()))
         } else {
             Err(Rejection::KeyMissing)
@@ -224,7 +238,10 @@ async fn admit_change(
 ) -> Result<Request, Box<Response>> {
     let (parts, body) = request.into_parts();
     let Ok(form) = to_bytes(body, MAX_FORM_BYTES).await else {
-        return Err(reject(StatusCode::PAYLOAD_TOO_LARGE, "this form is too large"));
+        return Err(reject(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "this form is too large",
+        ));
     };
     let token = form_urlencoded::parse(&form).find(|(name, _)| name == CSRF_FIELD);
     if token.is_none_or(|(_, token)| !constant_time_eq(&token, &session.csrf)) {
@@ -232,14 +249,19 @@ async fn admit_change(
         return Err(reject(StatusCode::FORBIDDEN, reason));
     }
     if role != PageRole::Admin && parts.uri.path() != super::sign_in::SIGN_OUT {
-        let reason = "your key may only read; to make changes, sign in with a key of the role `admin`";
+        let reason =
+            "your key may only read; to make changes, sign in with a key of the role `admin`";
         return Err(reject(StatusCode::FORBIDDEN, reason));
     }
     Ok(Request::from_parts(parts, Body::from(form)))
 }
 
 fn constant_time_eq(a: &str, b: &str) -> bool {
-    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+    a.len() == b.len()
+        && a.bytes()
+            .zip(b.bytes())
+            .fold(0, |all, (a, b)| all | (a ^ b))
+            == 0
 }
 
 /// True if the script of an open page asks for its newest state.
@@ -251,11 +273,21 @@ fn reject(status: StatusCode, reason: &str) -> Box<Response> {
     Box::new(error_page(status, reason))
 }
 
+/// Without the cookie of a session, a person who follows a link of another site looks like one who
+/// has none. When our own page asks again, the browser sends the cookie.
+fn reload_page() -> Response {
+    let body = html! { p { a href="" { "Continue to Kitbag" } } };
+    ([("refresh", "0")], bare_page("Opening Kitbag", &body)).into_response()
+}
+
 fn to_sign_in(request: &Request) -> Response {
-    if is_refresh(request.headers()) {
+    // Neither follows a redirect to a form.
+    if is_refresh(request.headers()) || request.uri().path() == super::events::EVENTS {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    let next = request.uri().path_and_query().map_or("/ui", |it| it.as_str());
+    let is_page = page_access::is_read(request.method());
+    let page = request.uri().path_and_query().filter(|_| is_page);
+    let next = page.map_or("/ui", |page| page.as_str());
     let query: String = form_urlencoded::Serializer::new(String::new())
         .append_pair("next", next)
         .finish();
@@ -283,7 +315,9 @@ pub(super) fn session_cookie(headers: &HeaderMap) -> Option<SessionId> {
 
 /// Returns the header that stores the session in the browser until it is closed.
 pub(super) fn set_cookie(headers: &HeaderMap, id: &SessionId) -> HeaderValue {
-    let is_https = headers.get("x-forwarded-proto").is_some_and(|it| it == "https");
+    let is_https = headers
+        .get("x-forwarded-proto")
+        .is_some_and(|it| it == "https");
     let secure = if is_https { "; Secure" } else { "" };
     let (name, id) = (cookie_name(headers), id.as_str());
     let cookie = format!("{name}={id}; Path=/ui; HttpOnly; SameSite=Strict{secure}");
@@ -299,7 +333,8 @@ pub(super) fn with_security_headers(mut answer: Response) -> Response {
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_FRAME_OPTIONS, "DENY"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, "no-referrer"),
+        // With `no-referrer`, browsers would not state the origin of forms.
+        (REFERRER_POLICY, "same-origin"),
         (OPENER_POLICY, "same-origin"),
         (RESOURCE_POLICY, "same-origin"),
     ] {

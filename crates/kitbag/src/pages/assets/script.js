@@ -18,16 +18,9 @@ async function refresh(topics) {
       location.reload();
       return;
     }
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const part of document.querySelectorAll("[data-live]")) {
-      const concerned = !topics || part.dataset.live.split(" ").some((topic) => topics.includes(topic));
-      const next = fresh.getElementById(part.id);
-      if (concerned && next && !isUsed(part) && next.innerHTML !== part.innerHTML) {
-        part.replaceChildren(...next.childNodes);
-      }
-    }
+    if (answer.ok) show(new DOMParser().parseFromString(await answer.text(), "text/html"), topics);
   } catch {
-    lost.hidden = false;
+    // The stream of events fails, too, and connects again.
   } finally {
     refreshing = false;
     if (again) {
@@ -37,26 +30,62 @@ async function refresh(topics) {
   }
 }
 
+function show(fresh, topics) {
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const concerned = !topics || part.dataset.live.split(" ").some((topic) => topics.includes(topic));
+    const next = fresh.getElementById(part.id);
+    if (concerned && next && !isUsed(part) && next.innerHTML !== part.innerHTML) {
+      part.replaceChildren(...next.childNodes);
+    }
+  }
+  // A gateway that was started again has begun a new session.
+  const token = fresh.querySelector("input[name=csrf]");
+  if (token) document.querySelectorAll("input[name=csrf]").forEach((field) => (field.value = token.value));
+}
+
 function isUsed(part) {
   const active = document.activeElement;
   const isEdited = part.contains(active) && active !== part && active.matches("input, select, textarea, button, summary");
   return isEdited || part.querySelector("details[open]") !== null || !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
 }
 
-if (document.querySelector("[data-live]")) {
-  let wasLost = false;
-  const events = new EventSource("/ui/events");
+let events = null;
+let isStale = false;
+
+function connect() {
+  events = new EventSource("/ui/events");
   events.addEventListener("changed", (event) => refresh(event.data.split(" ")));
   events.addEventListener("open", () => {
     lost.hidden = true;
-    if (wasLost) refresh();
-    wasLost = false;
+    if (isStale) refresh();
+    isStale = false;
   });
   events.addEventListener("error", () => {
     lost.hidden = false;
-    wasLost = true;
+    isStale = true;
+    // After an answer that is no stream, such as one that asks to sign in, the browser gives up.
+    if (events.readyState === EventSource.CLOSED) {
+      refresh();
+      setTimeout(connectAgain, 3000);
+    }
   });
-  addEventListener("pagehide", () => events.close());
+}
+
+function disconnect() {
+  events.close();
+  isStale = true;
+}
+
+function connectAgain() {
+  if (!document.hidden && events.readyState === EventSource.CLOSED) connect();
+}
+
+if (document.querySelector("[data-live]")) {
+  connect();
+  // A browser opens six connections to a gateway; pages in the background leave them to others.
+  document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connectAgain()));
+  addEventListener("pagehide", disconnect);
+  addEventListener("pageshow", (event) => event.persisted && connectAgain());
 }
 
 // A select or checkbox of a filter applies at once; its button is for those without a script.

@@ -38,6 +38,8 @@ const LAST_LISTING: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Banner {
     pub(crate) endpoint: String,
+    /// The address of the web pages.
+    pub(crate) pages: String,
     /// The number of servers with a listing from an earlier run.
     pub(crate) known: usize,
     /// The number of servers that are being listed for the first time.
@@ -181,6 +183,7 @@ fn build_banner(app: &App, address: SocketAddr) -> Banner {
         .count();
     Banner {
         endpoint: format!("http://{address}/mcp"),
+        pages: format!("http://{address}/ui"),
         known,
         asking: own.len() - known,
         tools,

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use http::HeaderMap;
-use http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use http::header::{COOKIE, LOCATION, SET_COOKIE};
 use reqwest::{Client, Method, redirect};
 
 use crate::harness::{Gateway, Home};

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 
 use super::Pages;
 use super::visitor::with_security_headers;
@@ -45,11 +45,11 @@ impl Asset {
     }
 
     fn respond(&self) -> Response {
-        let headers = [
-            (CONTENT_TYPE, self.kind),
-            (CACHE_CONTROL, "public, max-age=31536000, immutable"),
-        ];
-        with_security_headers((headers, self.content).into_response())
+        let answer = ([(CONTENT_TYPE, self.kind)], self.content).into_response();
+        let mut answer = with_security_headers(answer);
+        let forever = HeaderValue::from_static("public, max-age=31536000, immutable");
+        answer.headers_mut().insert(CACHE_CONTROL, forever);
+        answer
     }
 }
 

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Query, Request, State};
 use axum::middleware;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Form, http::HeaderMap};
+use http::StatusCode;
 use http::header::SET_COOKIE;
-use http::{Method, StatusCode};
 use kitbag_gateway::front::page_access;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -33,6 +33,10 @@ pub(super) fn routes(pages: &Pages) -> Router<Pages> {
     Router::new()
         .route(SIGN_IN, get(show_form).post(sign_in))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+        .layer(middleware::from_fn_with_state(
+            pages.clone(),
+            reject_foreign,
+        ))
         .layer(middleware::map_response(async |answer: Response| {
             with_security_headers(answer)
         }))
@@ -52,16 +56,21 @@ struct SignIn {
     next: String,
 }
 
-async fn show_form(
+async fn show_form(Query(Next { next }): Query<Next>) -> Html<String> {
+    bare_page("Sign in", &form(&next, None))
+}
+
+/// Other web pages may link to the form, and not read, frame or send it.
+async fn reject_foreign(
     State(pages): State<Pages>,
-    Query(Next { next }): Query<Next>,
     request: Request,
+    next: middleware::Next,
 ) -> Response {
-    let headers = request.headers();
-    if let Some(reason) = page_access::rejection_reason(&pages.gateway(), &Method::GET, headers) {
-        return error_page(StatusCode::FORBIDDEN, &reason);
+    let (gateway, method) = (pages.gateway(), request.method());
+    match page_access::rejection_reason(&gateway, method, request.headers()) {
+        Some(reason) => error_page(StatusCode::FORBIDDEN, &reason),
+        None => next.run(request).await,
     }
-    bare_page("Sign in", &form(&next, None)).into_response()
 }
 
 /// The form needs no token of a session: it is accepted only from our own origin, and a stranger
@@ -73,9 +82,6 @@ async fn sign_in(
     Form(SignIn { key, next }): Form<SignIn>,
 ) -> Response {
     let gateway = pages.gateway();
-    if let Some(reason) = page_access::rejection_reason(&gateway, &Method::POST, &headers) {
-        return error_page(StatusCode::FORBIDDEN, &reason);
-    }
     let key = key.trim();
     let problem = match page_access::authenticate_key(&gateway, peer, &headers, key).await {
         Ok(caller) if page_role(&caller).is_some() => {

@@ -337,10 +337,9 @@ pub(super) fn with_security_headers(mut answer: Response) -> Response {
         (REFERRER_POLICY, "same-origin"),
         (OPENER_POLICY, "same-origin"),
         (RESOURCE_POLICY, "same-origin"),
+        (CACHE_CONTROL, "no-store"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    let uncached = HeaderValue::from_static("no-store");
-    headers.entry(CACHE_CONTROL).or_insert(uncached);
     answer
 }

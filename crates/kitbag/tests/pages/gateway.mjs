@@ -95,3 +95,20 @@ export function kitbag(...words) {
 export function attempt(...words) {
     return spawnSync(program, words, { env: environment(), encoding: 'utf8' }).status;
 }
+
+// A client with this name, in the legacy era; returns a function that calls a tool.
+export async function connectClient(base, name) {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const post = async message => {
+        const answer = await fetch(`${base}/mcp/all`, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...message }) });
+        const text = await answer.text();
+        return { session: answer.headers.get('mcp-session-id'), text };
+    };
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '1' } };
+    const { session } = await post({ id: 0, method: 'initialize', params });
+    headers['mcp-session-id'] = session;
+    headers['mcp-protocol-version'] = '2025-11-25';
+    await post({ method: 'notifications/initialized' });
+    let id = 0;
+    return async (tool, args) => (await post({ id: ++id, method: 'tools/call', params: { name: tool, arguments: args } })).text;
+}

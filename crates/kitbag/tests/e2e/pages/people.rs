@@ -77,7 +77,7 @@ async fn a_wrong_key_at_the_form_is_counted_and_audited_without_the_key() {
     let rows = until("the row is written", async || {
         let rows = gateway
             .home
-            .kitbag(&["audit", "list", "--json"])
+            .kitbag(&["audit", "--event", "key_refused", "--json"])
             .await
             .stdout;
         rows.contains("key_refused").then_some(rows)

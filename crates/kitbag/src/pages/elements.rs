@@ -244,7 +244,10 @@ mod tests {
 
     #[test]
     fn a_link_keeps_only_given_parameters() {
-        assert_eq!(link("/ui/calls", &[("tool", "a b"), ("tenant", "")]), "/ui/calls?tool=a+b");
+        assert_eq!(
+            link("/ui/calls", &[("tool", "a b"), ("tenant", "")]),
+            "/ui/calls?tool=a+b"
+        );
         assert_eq!(link("/ui/calls", &[]), "/ui/calls");
     }
 }

@@ -71,7 +71,12 @@ impl Section {
 }
 
 /// Renders a page of a section.
-pub(super) fn page(visitor: &Visitor, section: Section, title: &str, body: &Markup) -> Html<String> {
+pub(super) fn page(
+    visitor: &Visitor,
+    section: Section,
+    title: &str,
+    body: &Markup,
+) -> Html<String> {
     let frame = html! {
         (navigation(visitor, section))
         main #main tabindex="-1" {

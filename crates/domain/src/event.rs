@@ -57,6 +57,10 @@ pub enum Action {
     FactsForgotten,
     /// The operator resolved a report of an agent.
     FeedbackResolved,
+    /// The operator stopped a server and started it again.
+    ServerRestarted,
+    /// The operator computed the priors of tools.
+    PriorsComputed,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway loaded another configuration.
@@ -81,7 +85,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -105,6 +109,8 @@ impl Action {
         Self::FactsImported,
         Self::FactsForgotten,
         Self::FeedbackResolved,
+        Self::ServerRestarted,
+        Self::PriorsComputed,
         Self::ConfigurationEdited,
         Self::ConfigurationLoaded,
     ];
@@ -134,6 +140,8 @@ impl Action {
             Self::FactsImported => "facts_imported",
             Self::FactsForgotten => "facts_forgotten",
             Self::FeedbackResolved => "feedback_resolved",
+            Self::ServerRestarted => "server_restarted",
+            Self::PriorsComputed => "priors_computed",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationLoaded => "configuration_in_force",
         }

@@ -69,6 +69,7 @@ pub use agent_state::{
     StateDeleteOutcome, StateEntry, StateLimits, StatePage, StateWrite, StateWriteOutcome,
 };
 pub use approved_definitions::ApprovedDefinition;
+pub use audit::call_counts::CallCounts;
 pub use audit::query::{AuditPage, AuditQuery};
 pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
 pub use audit::sink::{AuditBeginError, AuditSink};

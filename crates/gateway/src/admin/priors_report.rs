@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kitbag_config::{CatalogSettings, Config};
+use kitbag_config::{CatalogSettings, Config, CronSchedule};
 use kitbag_domain::{Capability, ExposedName, Timestamp};
 use kitbag_store::{AuditPage, AuditQuery, Error, Store};
 use serde::Serialize;
@@ -109,14 +109,18 @@ pub async fn overdue_priors_age(
     now: Timestamp,
 ) -> Result<Option<Duration>, Error> {
     let namespace = mirror_namespace(config, store, now).await?;
-    let last = store.priors_updated_at(&namespace).await?;
+    overdue_age_in(&namespace, config.priors.schedule.as_ref(), store, now).await
+}
+
+pub(super) async fn overdue_age_in(
+    namespace: &str,
+    schedule: Option<&CronSchedule>,
+    store: &Store,
+    now: Timestamp,
+) -> Result<Option<Duration>, Error> {
+    let last = store.priors_updated_at(namespace).await?;
     let started_at = first_audit_time(store).await?.unwrap_or(now);
-    Ok(overdue_age(
-        config.priors.schedule.as_ref(),
-        last,
-        started_at,
-        now,
-    ))
+    Ok(overdue_age(schedule, last, started_at, now))
 }
 
 async fn first_audit_time(store: &Store) -> Result<Option<Timestamp>, Error> {

@@ -3,11 +3,13 @@
 //! [`LocalRequest::answer`] serves both a command that joined and one that opened its own gateway.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::bail;
 use kitbag_domain::{ServerName, Surface};
 use kitbag_gateway::admin::app::{
     App, CallOptions, CallProgress, ServerDefinitions, ServerReport, Status, UnlistedServer,
+    UseHistory,
 };
 use kitbag_gateway::admin::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
 use kitbag_gateway::admin::search::SearchResult;
@@ -21,6 +23,9 @@ use serde_json::{Map, Value, from_str, value::to_raw_value};
 
 use super::protocol::RequestLine;
 use super::suggestions::{KnownName, suggest_names};
+
+/// Counting a million calls takes seconds.
+const HISTORY_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) trait LocalRequest: Serialize + DeserializeOwned {
     type Answer: Serialize + DeserializeOwned;
@@ -127,6 +132,9 @@ local_requests! {
     CountTokens { surface: Surface } -> SurfaceTokens = |app, _| app.surface_tokens(surface).await;
     RestartServer { server: ServerName } -> ServerReport = |app, _| app.restart_server(&server).await?;
     GetStatus {} -> Status = |app, _| app.status();
+
+    /// Returns calls and tokens of the last day by hour.
+    GetHistory {} -> UseHistory = |app, _| app.use_history(HISTORY_PATIENCE).await;
 
     /// Returns the counters of the running gateway.
     GetFigures {} -> Value = |app, _| app.usage_figures();

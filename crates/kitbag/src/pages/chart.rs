@@ -14,9 +14,27 @@ pub(super) struct Bar {
     pub(super) parts: Vec<f64>,
 }
 
+/// How the parts of a bar are drawn: on top of each other, or all from the bottom, such as a median
+/// in front of a higher percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arrangement {
+    Stacked,
+    Nested,
+}
+
 /// Renders stacked bars. `series` names the parts, in the order of the parts of each bar.
 pub(super) fn bars(title: &str, series: &[&str], bars: &[Bar]) -> Markup {
-    let highest = bars.iter().map(Bar::height).fold(0.0, f64::max);
+    draw_bars(title, series, bars, Arrangement::Stacked)
+}
+
+/// Renders bars whose parts are levels that begin at the bottom, lowest first.
+pub(super) fn nested_bars(title: &str, series: &[&str], bars: &[Bar]) -> Markup {
+    draw_bars(title, series, bars, Arrangement::Nested)
+}
+
+fn draw_bars(title: &str, series: &[&str], bars: &[Bar], arrangement: Arrangement) -> Markup {
+    let heights = bars.iter().map(|bar| bar.height(arrangement));
+    let highest = heights.fold(0.0, f64::max);
     let width = WIDTH / bars.len().max(1) as f64;
     html! {
         figure.chart {
@@ -31,7 +49,7 @@ pub(super) fn bars(title: &str, series: &[&str], bars: &[Bar]) -> Markup {
                     g { title { (bar.describe(series)) }
                         // Something to point at, also where the bar is low.
                         rect.hover x=(position as f64 * width) y="0" width=(width) height=(HEIGHT) {}
-                        @for (number, y, height) in bar.stack(highest) {
+                        @for (number, y, height) in bar.place_parts(highest, arrangement) {
                             rect class={ "s" (number) } x=(position as f64 * width) y=(round(y))
                                 width=(round((width - GAP).max(1.0))) height=(round(height)) {}
                         }
@@ -57,8 +75,11 @@ pub(super) fn bars(title: &str, series: &[&str], bars: &[Bar]) -> Markup {
 }
 
 impl Bar {
-    fn height(&self) -> f64 {
-        self.parts.iter().sum()
+    fn height(&self, arrangement: Arrangement) -> f64 {
+        match arrangement {
+            Arrangement::Stacked => self.parts.iter().sum(),
+            Arrangement::Nested => self.parts.iter().copied().fold(0.0, f64::max),
+        }
     }
 
     fn describe(&self, series: &[&str]) -> String {
@@ -69,16 +90,24 @@ impl Bar {
         format!("{}: {}", self.label, parts.join(", "))
     }
 
-    /// Returns the number, the upper edge and the height of each visible part.
-    fn stack(&self, highest: f64) -> Vec<(usize, f64, f64)> {
+    /// Returns the number, the upper edge and the height of each visible part, in drawing order.
+    fn place_parts(&self, highest: f64, arrangement: Arrangement) -> Vec<(usize, f64, f64)> {
         let scale = if highest > 0.0 { HEIGHT / highest } else { 0.0 };
         let mut top = HEIGHT;
-        let parts = self.parts.iter().enumerate();
+        let mut parts: Vec<_> = self.parts.iter().enumerate().collect();
+        if arrangement == Arrangement::Nested {
+            // A lower level is drawn in front of a higher one.
+            parts.reverse();
+        }
         parts
+            .into_iter()
             .filter(|(_, value)| **value > 0.0)
             .map(|(number, value)| {
                 // A single failure among many calls must be visible.
                 let height = (value * scale).max(1.0);
+                if arrangement == Arrangement::Nested {
+                    top = HEIGHT;
+                }
                 top -= height;
                 (number, top.max(0.0), height)
             })
@@ -100,10 +129,20 @@ mod tests {
             label: "12:00".to_owned(),
             parts: vec![999.0, 0.0, 1.0],
         };
-        let stack = bar.stack(1000.0);
+        let stack = bar.place_parts(1000.0, Arrangement::Stacked);
         assert_eq!(stack.len(), 2);
         assert!(stack[0].1 > stack[1].1);
         assert!(stack[1].2 >= 1.0);
+    }
+
+    #[test]
+    fn nested_parts_begin_at_the_bottom_with_the_lowest_in_front() {
+        let bar = Bar {
+            label: "12:00".to_owned(),
+            parts: vec![50.0, 100.0],
+        };
+        let placed = bar.place_parts(100.0, Arrangement::Nested);
+        assert_eq!(placed, [(1, 0.0, HEIGHT), (0, HEIGHT / 2.0, HEIGHT / 2.0)]);
     }
 
     #[test]

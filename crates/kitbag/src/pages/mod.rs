@@ -17,6 +17,7 @@ mod events;
 mod layout;
 mod notice;
 mod overview;
+mod servers;
 mod session;
 mod sign_in;
 mod visitor;
@@ -61,6 +62,7 @@ impl Pages {
     pub(crate) fn into_router(self) -> Router {
         let pages = Router::new()
             .merge(overview::routes())
+            .merge(servers::routes())
             .merge(events::routes())
             .route("/ui/{*path}", any(no_page))
             .layer(axum::middleware::from_fn_with_state(

@@ -92,6 +92,18 @@ impl Visitor {
         }
     }
 
+    /// Records a change by this person in the audit.
+    pub(super) async fn record_change(
+        &self,
+        action: Action,
+        subject: &str,
+        tenant: Option<Tenant>,
+    ) -> anyhow::Result<()> {
+        let gateway = self.pages.gateway();
+        let event = self.change_event(action, subject, tenant);
+        trail::record_event(&gateway.services.store, event).await
+    }
+
     /// An audit event of a change by this person.
     pub(super) fn change_event(
         &self,

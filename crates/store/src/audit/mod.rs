@@ -3,10 +3,11 @@
 //! - [`sink`]: accepts rows off the hot path; `queue`: rows to be written
 //! - `writer`: the writing task; `trouble_log`: its warnings
 //! - [`query`]: filtered and paged reads; [`row`]: one row
-//! - [`tool_statistics`]: success and latency of tools
+//! - [`tool_statistics`]: success and latency of tools; [`call_counts`]: all calls of a time span
 //! - `selection`: the statement of a query; `glob`: name patterns as regular expressions
 //! - `columns`: a record as columns; `sqlite`, `postgres`: the statements that write
 
+pub mod call_counts;
 mod columns;
 mod glob;
 mod postgres;

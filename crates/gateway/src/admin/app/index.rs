@@ -1,15 +1,19 @@
 //! Commands that build, check and search the gateway's index, and compute its priors.
 
+use std::time::Duration;
+
 use kitbag_embedding::EmbedderError;
 use kitbag_relevance::Options;
 use serde_json::Value;
 
 use super::{App, UnlistedServer};
+use crate::admin::priors_report::overdue_age_in;
 use crate::admin::search::{self, IndexVerdict, SearchResult};
 use crate::index::embedded_query::degraded_note;
 use crate::learning::priors::PriorsSummary;
 use crate::learning::priors_schedule;
 use crate::state::background;
+use crate::state::clock::now;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the index has no tool called `{name}`")]
@@ -72,6 +76,14 @@ impl App {
             .await?;
         index.set_priors_updated_at(summary.counted_at).await?;
         Ok(summary)
+    }
+
+    /// Returns the age of the priors if they are overdue.
+    pub async fn overdue_priors_age(&self) -> anyhow::Result<Option<Duration>> {
+        let gateway = self.host.gateway();
+        let namespace = gateway.services.index.namespace().await?;
+        let (schedule, store) = (gateway.priors.schedule.as_ref(), &gateway.services.store);
+        Ok(overdue_age_in(&namespace, schedule, store, now()).await?)
     }
 
     pub async fn verify_index(

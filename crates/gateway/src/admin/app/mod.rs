@@ -2,11 +2,13 @@
 //!
 //! # Layout
 //! - `definitions`: the definitions that servers list, for the person who approves them
+//! - `history`: calls and tokens by hour
 //! - `index`: commands that build, check and search the index
 //! - `unlisted`: listing servers, and the servers that fail
 //! - `report`: reports about the gateway and its servers
 
 mod definitions;
+mod history;
 mod index;
 mod report;
 mod unlisted;
@@ -29,6 +31,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 pub use self::definitions::ServerDefinitions;
+pub use self::history::{HourOfUse, UseHistory};
 pub use self::index::NotIndexed;
 pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
 pub use self::unlisted::UnlistedServer;
@@ -63,6 +66,7 @@ pub struct App {
     since: Timestamp,
     /// The address on which the gateway serves HTTP, if any.
     address: OnceLock<SocketAddr>,
+    counted_hours: Arc<history::CountedHours>,
 }
 
 /// Progress and cancellation of a request.
@@ -95,6 +99,7 @@ impl App {
             background: Mutex::new(background),
             since: now(),
             address: OnceLock::new(),
+            counted_hours: Arc::default(),
         })
     }
 

@@ -10,10 +10,14 @@
 //! - `assets`: style, script and icon; `events`: tells open pages what has changed
 //! - the others: one page each
 
+mod agents;
 mod assets;
+mod calls;
 mod chart;
+mod code;
 mod elements;
 mod events;
+mod feedback;
 mod layout;
 mod notice;
 mod overview;
@@ -56,6 +60,10 @@ impl Pages {
     pub(crate) fn into_router(self) -> Router {
         let pages = Router::new()
             .merge(overview::routes())
+            .merge(calls::routes())
+            .merge(code::routes())
+            .merge(feedback::routes())
+            .merge(agents::routes())
             .merge(events::routes())
             .layer(axum::middleware::from_fn_with_state(
                 self.clone(),

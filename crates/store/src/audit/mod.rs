@@ -3,7 +3,7 @@
 //! - [`sink`]: accepts rows off the hot path; `queue`: rows to be written
 //! - `writer`: the writing task; `trouble_log`: its warnings
 //! - [`query`]: filtered and paged reads; [`row`]: one row
-//! - [`tool_statistics`]: success and latency of tools
+//! - [`tool_statistics`]: success and latency of tools; [`runs`]: the latest runs of programs
 //! - `selection`: the statement of a query; `glob`: name patterns as regular expressions
 //! - `columns`: a record as columns; `sqlite`, `postgres`: the statements that write
 
@@ -13,6 +13,7 @@ mod postgres;
 pub mod query;
 mod queue;
 pub mod row;
+pub mod runs;
 mod selection;
 pub mod sink;
 mod sqlite;

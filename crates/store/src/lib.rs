@@ -72,6 +72,7 @@ pub use approved_definitions::ApprovedDefinition;
 pub use audit::call_counts::CallCounts;
 pub use audit::query::{AuditPage, AuditQuery};
 pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
+pub use audit::runs::{RunPage, RunQuery, RunSummary};
 pub use audit::sink::{AuditBeginError, AuditSink};
 pub use audit::tool_statistics::{AuditSpan, ToolStatistics};
 pub use audit::{AuditRecord, AuditRowId};

@@ -10,10 +10,14 @@
 //! - `assets`: style, script and icon; `events`: tells open pages what has changed
 //! - the others: one page each
 
+mod agents;
 mod assets;
+mod calls;
 mod chart;
+mod code;
 mod elements;
 mod events;
+mod feedback;
 mod layout;
 mod notice;
 mod overview;
@@ -63,6 +67,10 @@ impl Pages {
         let pages = Router::new()
             .merge(overview::routes())
             .merge(servers::routes())
+            .merge(calls::routes())
+            .merge(code::routes())
+            .merge(feedback::routes())
+            .merge(agents::routes())
             .merge(events::routes())
             .route("/ui/{*path}", any(no_page))
             .layer(axum::middleware::from_fn_with_state(

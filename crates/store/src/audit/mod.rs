@@ -4,6 +4,7 @@
 //! - `writer`: the writing task; `trouble_log`: its warnings
 //! - [`query`]: filtered and paged reads; [`row`]: one row
 //! - [`tool_statistics`]: success and latency of tools; [`call_counts`]: all calls of a time span
+//! - [`runs`]: the latest runs of programs
 //! - `selection`: the statement of a query; `glob`: name patterns as regular expressions
 //! - `columns`: a record as columns; `sqlite`, `postgres`: the statements that write
 
@@ -14,6 +15,7 @@ mod postgres;
 pub mod query;
 mod queue;
 pub mod row;
+pub mod runs;
 mod selection;
 pub mod sink;
 mod sqlite;

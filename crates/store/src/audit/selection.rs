@@ -1,9 +1,10 @@
 //! The statement that reads the rows of a query.
 
-use kitbag_domain::{ServerName, Tenant};
+use kitbag_domain::{Outcome, ServerName, Tenant};
 
 use super::glob::to_regex;
 use super::query::{AuditPage, AuditQuery};
+use super::row::AuditRowKind;
 use crate::engine::Engine;
 use crate::engine::query::Query;
 
@@ -17,6 +18,7 @@ pub(super) fn select_by_query<'c>(engine: &'c Engine, query: &AuditQuery) -> Que
     let mut select = engine
         .query(SELECT)
         .push_filter(" AND tenant = ", query.tenant.as_ref().map(Tenant::as_str))
+        .push_filter(" AND client = ", query.client.as_deref())
         .push_filter(
             " AND server = ",
             query.server.as_ref().map(ServerName::as_str),
@@ -25,9 +27,8 @@ pub(super) fn select_by_query<'c>(engine: &'c Engine, query: &AuditQuery) -> Que
             " AND key_id = ",
             query.key.as_ref().map(|key| key.0.as_str()),
         )
-        .push_filter(" AND run = ", query.run.as_deref())
-        .push_filter(" AND at >= ", query.since.map(|at| at.0))
-        .push_filter(" AND at < ", query.until.map(|at| at.0));
+        .push_filter(" AND run = ", query.run.as_deref());
+    select = push_span(select, query);
     if let Some(glob) = &query.name {
         let operator = engine.pick("GLOB", "~");
         let pattern = engine.pick(glob.clone(), to_regex(glob));
@@ -39,13 +40,37 @@ pub(super) fn select_by_query<'c>(engine: &'c Engine, query: &AuditQuery) -> Que
     }
     if !query.outcomes.is_empty() {
         let outcomes = query.outcomes.iter().map(|outcome| outcome.as_str());
+        // The index of outcomes leaves out the most frequent one, and is used if the statement does.
+        if !query.outcomes.contains(&Outcome::Ok) {
+            select = select.push(" AND outcome <> 'ok'");
+        }
         select = select.push(" AND outcome IN ").push_list(outcomes);
     }
     if !query.kinds.is_empty() {
         let kinds = query.kinds.iter().map(|kind| kind.as_str());
+        // As for outcomes.
+        if !query.kinds.contains(&AuditRowKind::Call) {
+            select = select.push(" AND event <> 'call'");
+        }
         select = select.push(" AND event IN ").push_list(kinds);
     }
-    let select = match query.page {
+    push_page(select, query.page).push_bind(" LIMIT ", i64::from(query.limit))
+}
+
+/// Selects the times of all rows in the span and the page of a query.
+pub(super) fn select_time<'c>(engine: &'c Engine, query: &AuditQuery) -> Query<'c> {
+    let select = engine.query("SELECT at FROM audit WHERE TRUE");
+    push_page(push_span(select, query), query.page)
+}
+
+fn push_span<'c>(select: Query<'c>, query: &AuditQuery) -> Query<'c> {
+    select
+        .push_filter(" AND at >= ", query.since.map(|at| at.0))
+        .push_filter(" AND at < ", query.until.map(|at| at.0))
+}
+
+fn push_page(select: Query<'_>, page: AuditPage) -> Query<'_> {
+    match page {
         AuditPage::Newest => select.push(NEWEST_FIRST),
         AuditPage::OlderThan { at, id } => select
             .push_bind(" AND (at, id) < (", at.0)
@@ -53,6 +78,5 @@ pub(super) fn select_by_query<'c>(engine: &'c Engine, query: &AuditQuery) -> Que
             .push(")")
             .push(NEWEST_FIRST),
         AuditPage::WrittenAfter { id } => select.push_bind(" AND id > ", id).push(" ORDER BY id"),
-    };
-    select.push_bind(" LIMIT ", i64::from(query.limit))
+    }
 }

@@ -23,6 +23,7 @@ use super::failure::Advise as _;
 use super::import::{confirm_project_servers, warn_about_problems};
 use crate::import::{FlaggedServers, ImportAction, ImportPlan, ImportRow, client_directories};
 use edits::{InstallEdits, RemovedEntries, WantedHook, remove_entries};
+pub(crate) use entry::quote_for_shell;
 use entry::{hook_command, http_entry, launch_entry};
 use report::{InstallReport, LeftServers, format_install};
 

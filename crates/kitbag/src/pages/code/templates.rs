@@ -1,0 +1,66 @@
+//! The templates as a table: built in, of the operator, learned, and those that wait for approval.
+
+use maud::{Markup, html};
+
+use super::{APPROVE, TEMPLATE, load_templates};
+use crate::cli::templates::{TemplateListRow, to_row};
+use crate::pages::Pages;
+use crate::pages::elements::{Tone, action_button, code_text, link, pill, table, text};
+use crate::pages::visitor::Visitor;
+
+const HEADS: [&str; 6] = ["Template", "Origin", "State", "Runs", "Request", "Tenant"];
+
+pub(super) async fn render(pages: &Pages, visitor: &Visitor) -> anyhow::Result<Markup> {
+    let known = load_templates(pages).await?;
+    let mut rows: Vec<TemplateListRow> = known.all().map(|found| to_row(&found)).collect();
+    // What waits for a person is on top.
+    rows.sort_by_key(|row| !waits_for_approval(row));
+    let waiting = rows.iter().filter(|row| waits_for_approval(row)).count();
+    Ok(html! {
+        @for complaint in &known.complaints { p.notice.warn { (text(complaint)) } }
+        @if waiting > 0 {
+            p.notice.warn {
+                (waiting) @if waiting == 1 { " template waits" } @else { " templates wait" }
+                " for approval. Read its program before you approve it."
+            }
+        }
+        (table("Templates", &HEADS, &html! { @for row in &rows { (render_row(visitor, row)) } }))
+    })
+}
+
+fn waits_for_approval(row: &TemplateListRow) -> bool {
+    row.state == "candidate"
+}
+
+fn render_row(visitor: &Visitor, row: &TemplateListRow) -> Markup {
+    let tenant = row.tenant.as_ref().map_or("", |tenant| tenant.as_str());
+    html! {
+        tr {
+            th scope="row" { a href=(link_to_template(&row.name, tenant)) { (code_text(&row.name)) } }
+            td { (row.origin) }
+            td {
+                (state_pill(row.state))
+                @if waits_for_approval(row) {
+                    " " (action_button(visitor, APPROVE, "Approve", &[("name", &row.name), ("tenant", tenant)]))
+                }
+            }
+            td { (row.describe_runs()) }
+            td { @if let Some(intent) = row.intents.first() { (text(intent)) } }
+            td { @if tenant.is_empty() { span.muted { "all" } } @else { (text(tenant)) } }
+        }
+    }
+}
+
+pub(super) fn link_to_template(name: &str, tenant: &str) -> String {
+    link(TEMPLATE, &[("name", name), ("tenant", tenant)])
+}
+
+pub(super) fn state_pill(state: &'static str) -> Markup {
+    let tone = match state {
+        "candidate" => Tone::Warn,
+        "demoted" => Tone::Bad,
+        "removed" => Tone::Neutral,
+        _ => Tone::Good,
+    };
+    pill(tone, state)
+}

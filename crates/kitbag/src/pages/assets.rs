@@ -18,14 +18,21 @@ pub(super) struct Asset {
 }
 
 pub(super) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("style.css", "text/css; charset=utf-8", include_str!("assets/style.css"))
+    Asset::new(
+        "style.css",
+        "text/css; charset=utf-8",
+        include_str!("assets/style.css"),
+    )
 });
 pub(super) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("script.js", "text/javascript; charset=utf-8", include_str!("assets/script.js"))
+    Asset::new(
+        "script.js",
+        "text/javascript; charset=utf-8",
+        include_str!("assets/script.js"),
+    )
 });
-pub(super) static ICON: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("icon.svg", "image/svg+xml", include_str!("assets/icon.svg"))
-});
+pub(super) static ICON: LazyLock<Asset> =
+    LazyLock::new(|| Asset::new("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")));
 
 impl Asset {
     fn new(name: &str, kind: &'static str, content: &'static str) -> Self {

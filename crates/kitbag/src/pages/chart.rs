@@ -108,7 +108,14 @@ mod tests {
 
     #[test]
     fn an_empty_chart_has_no_bars() {
-        let none = [Bar { label: "12:00".to_owned(), parts: vec![0.0] }];
-        assert!(!bars("Calls", &["ok"], &none).into_string().contains("class=\"s0\""));
+        let none = [Bar {
+            label: "12:00".to_owned(),
+            parts: vec![0.0],
+        }];
+        assert!(
+            !bars("Calls", &["ok"], &none)
+                .into_string()
+                .contains("class=\"s0\"")
+        );
     }
 }

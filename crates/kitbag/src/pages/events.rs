@@ -94,8 +94,14 @@ impl TopicVersions {
         for server in gateway.upstreams.iter() {
             server.name().hash(&mut servers);
             server.is_running().hash(&mut servers);
-            server.start_problem().map(|it| it.to_string()).hash(&mut servers);
-            server.list_failure().map(|it| it.to_string()).hash(&mut servers);
+            server
+                .start_problem()
+                .map(|it| it.to_string())
+                .hash(&mut servers);
+            server
+                .list_failure()
+                .map(|it| it.to_string())
+                .hash(&mut servers);
         }
         let stored = *store.watch_changes().borrow();
         (stored.secrets, stored.logins, stored.credentials).hash(&mut servers);

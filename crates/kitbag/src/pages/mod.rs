@@ -15,10 +15,13 @@ mod chart;
 mod elements;
 mod events;
 mod layout;
+mod learned;
 mod notice;
 mod overview;
+mod search;
 mod session;
 mod sign_in;
+mod tools;
 mod visitor;
 
 use std::sync::Arc;
@@ -56,6 +59,9 @@ impl Pages {
     pub(crate) fn into_router(self) -> Router {
         let pages = Router::new()
             .merge(overview::routes())
+            .merge(search::routes())
+            .merge(tools::routes())
+            .merge(learned::routes())
             .merge(events::routes())
             .layer(axum::middleware::from_fn_with_state(
                 self.clone(),

@@ -28,7 +28,9 @@ impl Notice {
     pub(super) fn render(&self) -> Markup {
         match self {
             Self::Done(done) => html! { p.notice.good role="status" { (text(done)) } },
-            Self::Failed(failure) => html! { div.notice.bad role="alert" { (render_failure(failure)) } },
+            Self::Failed(failure) => {
+                html! { div.notice.bad role="alert" { (render_failure(failure)) } }
+            }
             Self::Secret { label, secret } => html! {
                 div.notice.good role="status" {
                     p { (text(label)) }

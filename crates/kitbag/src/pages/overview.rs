@@ -17,7 +17,11 @@ pub(super) fn routes() -> Router<Pages> {
 
 async fn show(State(pages): State<Pages>, visitor: Visitor) -> Html<String> {
     let status = pages.app.status();
-    let running = status.servers.iter().filter(|server| server.running).count();
+    let running = status
+        .servers
+        .iter()
+        .filter(|server| server.running)
+        .count();
     let tools = pages.app.tool_rows().len();
     let figures = html! {
         dl.figures {

@@ -29,9 +29,9 @@ pub(super) fn routes(pages: &Pages) -> Router<Pages> {
         .layer(middleware::from_fn_with_state(pages.clone(), admit_visitor));
     Router::new()
         .route(SIGN_IN, get(show_form).post(sign_in))
-        .layer(middleware::map_response(
-            async |answer: Response| with_security_headers(answer),
-        ))
+        .layer(middleware::map_response(async |answer: Response| {
+            with_security_headers(answer)
+        }))
         .merge(sign_out)
 }
 
@@ -82,7 +82,10 @@ async fn sign_in(
             let cookie = [(SET_COOKIE, set_cookie(&headers, &id))];
             return (cookie, Redirect::to(local_path(&next))).into_response();
         }
-        Ok(_) => "This key belongs to a client. Sign in with a key of the role `operator` or `admin`.".to_owned(),
+        Ok(_) => {
+            "This key belongs to a client. Sign in with a key of the role `operator` or `admin`."
+                .to_owned()
+        }
         Err(rejection) => format!("Not signed in: {rejection}."),
     };
     let page = bare_page("Sign in", &form(&next, Some(&problem)));
@@ -123,7 +126,14 @@ mod tests {
     #[test]
     fn after_signing_in_a_person_stays_here() {
         assert_eq!(local_path("/ui/calls?tool=x"), "/ui/calls?tool=x");
-        for elsewhere in ["https://evil.example", "//evil.example", "/ui/sign-in", "/uix", "/ui/\\evil", ""] {
+        for elsewhere in [
+            "https://evil.example",
+            "//evil.example",
+            "/ui/sign-in",
+            "/uix",
+            "/ui/\\evil",
+            "",
+        ] {
             assert_eq!(local_path(elsewhere), "/ui", "{elsewhere}");
         }
     }

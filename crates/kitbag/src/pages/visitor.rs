@@ -11,8 +11,8 @@ use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, HeaderValue, REFERRER_POLICY,
-    SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, HeaderValue, REFERRER_POLICY, SET_COOKIE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
@@ -224,7 +224,10 @@ async fn admit_change(
 ) -> Result<Request, Box<Response>> {
     let (parts, body) = request.into_parts();
     let Ok(form) = to_bytes(body, MAX_FORM_BYTES).await else {
-        return Err(reject(StatusCode::PAYLOAD_TOO_LARGE, "this form is too large"));
+        return Err(reject(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "this form is too large",
+        ));
     };
     let token = form_urlencoded::parse(&form).find(|(name, _)| name == CSRF_FIELD);
     if token.is_none_or(|(_, token)| !constant_time_eq(&token, &session.csrf)) {
@@ -232,14 +235,19 @@ async fn admit_change(
         return Err(reject(StatusCode::FORBIDDEN, reason));
     }
     if role != PageRole::Admin && parts.uri.path() != super::sign_in::SIGN_OUT {
-        let reason = "your key may only read; to make changes, sign in with a key of the role `admin`";
+        let reason =
+            "your key may only read; to make changes, sign in with a key of the role `admin`";
         return Err(reject(StatusCode::FORBIDDEN, reason));
     }
     Ok(Request::from_parts(parts, Body::from(form)))
 }
 
 fn constant_time_eq(a: &str, b: &str) -> bool {
-    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+    a.len() == b.len()
+        && a.bytes()
+            .zip(b.bytes())
+            .fold(0, |all, (a, b)| all | (a ^ b))
+            == 0
 }
 
 /// True if the script of an open page asks for its newest state.
@@ -255,7 +263,10 @@ fn to_sign_in(request: &Request) -> Response {
     if is_refresh(request.headers()) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    let next = request.uri().path_and_query().map_or("/ui", |it| it.as_str());
+    let next = request
+        .uri()
+        .path_and_query()
+        .map_or("/ui", |it| it.as_str());
     let query: String = form_urlencoded::Serializer::new(String::new())
         .append_pair("next", next)
         .finish();
@@ -283,7 +294,9 @@ pub(super) fn session_cookie(headers: &HeaderMap) -> Option<SessionId> {
 
 /// Returns the header that stores the session in the browser until it is closed.
 pub(super) fn set_cookie(headers: &HeaderMap, id: &SessionId) -> HeaderValue {
-    let is_https = headers.get("x-forwarded-proto").is_some_and(|it| it == "https");
+    let is_https = headers
+        .get("x-forwarded-proto")
+        .is_some_and(|it| it == "https");
     let secure = if is_https { "; Secure" } else { "" };
     let (name, id) = (cookie_name(headers), id.as_str());
     let cookie = format!("{name}={id}; Path=/ui; HttpOnly; SameSite=Strict{secure}");

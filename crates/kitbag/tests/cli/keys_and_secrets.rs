@@ -68,7 +68,8 @@ fn a_key_is_made_for_a_role_and_a_time_that_make_sense() {
     let home = Home::new();
     let printed = home.fails(&["key", "create", "--role", "operator", "--tenant", "acme"]);
     assert!(
-        printed.contains("a key with the role `operator` has no tenant") && printed.contains("omit --tenant"),
+        printed.contains("a key with the role `operator` has no tenant")
+            && printed.contains("omit --tenant"),
         "{printed}"
     );
     for expires in ["2020-01-01", "-1d", "whenever"] {

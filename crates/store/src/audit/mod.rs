@@ -13,6 +13,7 @@ mod postgres;
 pub mod query;
 mod queue;
 pub mod row;
+pub mod search_counts;
 mod selection;
 pub mod sink;
 mod sqlite;

@@ -50,6 +50,8 @@ pub enum Action {
     /// The operator deleted lessons.
     LessonsForgotten,
     LessonsImported,
+    /// The operator marked a result of a search as right or wrong.
+    ResultMarked,
     /// The operator approved definitions of a server, or revoked their approval.
     LockChanged,
     /// The operator imported facts into the context plane.
@@ -85,7 +87,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -105,6 +107,7 @@ impl Action {
         Self::TemplateImported,
         Self::LessonsForgotten,
         Self::LessonsImported,
+        Self::ResultMarked,
         Self::LockChanged,
         Self::FactsImported,
         Self::FactsForgotten,
@@ -136,6 +139,7 @@ impl Action {
             Self::TemplateImported => "template_imported",
             Self::LessonsForgotten => "lessons_forgotten",
             Self::LessonsImported => "lessons_imported",
+            Self::ResultMarked => "result_marked",
             Self::LockChanged => "lock_changed",
             Self::FactsImported => "facts_imported",
             Self::FactsForgotten => "facts_forgotten",

@@ -1,4 +1,4 @@
-//! The command line's access to a gateway: capability tables, explained searches, priors, evals.
+//! The command line's access to a gateway: capability tables and their figures, explained searches, priors, evals.
 //! Uses every other module through [`Turn`](crate::turn::Turn) and `state`; no module uses it, and
 //! no client request comes here.
 
@@ -8,3 +8,5 @@ pub mod eval_client;
 pub mod offers;
 pub mod priors_report;
 pub mod search;
+pub mod search_curve;
+pub mod tool_table;

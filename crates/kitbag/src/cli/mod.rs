@@ -25,7 +25,7 @@ pub mod call;
 pub mod completions;
 pub mod config;
 mod confirm;
-mod content;
+pub(crate) mod content;
 pub mod context;
 pub mod demo;
 pub mod doctor;

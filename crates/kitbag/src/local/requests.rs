@@ -12,8 +12,10 @@ use kitbag_gateway::admin::app::{
     UseHistory,
 };
 use kitbag_gateway::admin::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
-use kitbag_gateway::admin::search::SearchResult;
+use kitbag_gateway::admin::search::{OperatorSearch, SearchResult};
+use kitbag_gateway::admin::tool_table::ToolSummary;
 use kitbag_gateway::front::user_prompt::PromptTools;
+use kitbag_gateway::learning::marks::ToolMark;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 use kitbag_relevance::Options;
 use kitbag_wire::Raw;
@@ -88,6 +90,8 @@ local_requests! {
     GetDefinition { name: String } -> Option<Value> = |app, _| app.tool_definition(&name)?;
 
     ListTools {} -> Vec<ToolRow> = |app, _| app.tool_rows();
+    /// Returns the tools with their effect, their cost and their use.
+    SummarizeTools {} -> Vec<ToolSummary> = |app, _| app.tool_table().await?.tools.clone();
     ListPrompts {} -> Vec<PromptRow> = |app, _| app.prompt_rows();
     ListSkills {} -> Vec<SkillRow> = |app, _| app.skill_rows();
     ListResources {} -> Vec<ResourceRow> = |app, _| app.resource_rows();
@@ -123,8 +127,11 @@ local_requests! {
                     message: None,
                 });
             };
-            app.search_tools(&query, &options, report_embedded).await?
+            app.search_tools(OperatorSearch::local(&query, &options), report_embedded).await?
         };
+
+    /// Teaches the searches of a tenant.
+    MarkTool { mark: ToolMark } -> () = |app, _| app.mark_tool(&mark).await?;
 
     /// Returns the tools relevant to the prompt that the user gave an agent.
     SuggestTools { prompt: String } -> PromptTools = |app, _| app.suggest_tools(&prompt).await;

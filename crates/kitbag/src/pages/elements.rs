@@ -209,6 +209,20 @@ pub(super) fn pager(first: Option<&str>, next: Option<&str>) -> Markup {
     }
 }
 
+/// Returns a path that ends with a name, whatever characters it has.
+pub(super) fn path_with(prefix: &str, name: &str) -> String {
+    let mut path = prefix.to_owned();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => {
+                path.push(char::from(byte))
+            }
+            _ => path.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    path
+}
+
 /// Returns a path with query parameters; empty values are left out.
 pub(super) fn link(path: &str, parameters: &[(&str, &str)]) -> String {
     let given = parameters.iter().filter(|(_, value)| !value.is_empty());
@@ -249,5 +263,14 @@ mod tests {
             "/ui/calls?tool=a+b"
         );
         assert_eq!(link("/ui/calls", &[]), "/ui/calls");
+    }
+
+    #[test]
+    fn a_name_in_a_path_is_one_segment() {
+        assert_eq!(path_with("/ui/tools/", "git__log"), "/ui/tools/git__log");
+        assert_eq!(
+            path_with("/ui/tools/", "../a?b#ü"),
+            "/ui/tools/%2E%2E%2Fa%3Fb%23%C3%BC"
+        );
     }
 }

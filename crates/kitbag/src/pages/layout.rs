@@ -6,9 +6,11 @@ use kitbag_domain::text::strip_invisible;
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{ICON, SCRIPT, STYLE};
-use super::elements::hidden_csrf;
+use super::elements::{hidden_csrf, text};
+use super::notice::render_failure;
 use super::sign_in::SIGN_OUT;
 use super::visitor::{PageRole, Visitor};
+use crate::cli::failure::CommandFailure;
 
 /// The sections of the navigation, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +94,29 @@ pub(super) fn page(
 pub(super) fn bare_page(title: &str, body: &Markup) -> Html<String> {
     let frame = html! { main.bare #main tabindex="-1" { h1 { (title) } (body) } };
     document(title, &frame)
+}
+
+/// Renders a page of a section that says why its content is missing.
+pub(super) fn failure_page(
+    visitor: &Visitor,
+    section: Section,
+    title: &str,
+    error: &anyhow::Error,
+) -> Response {
+    let failure = CommandFailure::from_error(error);
+    let body = html! { div.notice.bad role="alert" { (render_failure(&failure)) } };
+    let page = page(visitor, section, title, &body);
+    (StatusCode::INTERNAL_SERVER_ERROR, page).into_response()
+}
+
+/// Renders a page of a section for something that does not exist.
+pub(super) fn missing_page(visitor: &Visitor, section: Section, what: &str) -> Response {
+    let body = html! {
+        p { (text(what)) }
+        p { a href=(section.path()) { "Show all" } }
+    };
+    let page = page(visitor, section, "Not found", &body);
+    (StatusCode::NOT_FOUND, page).into_response()
 }
 
 /// Renders the reason why there is no page.

@@ -19,11 +19,14 @@ mod elements;
 mod events;
 mod feedback;
 mod layout;
+mod learned;
 mod notice;
 mod overview;
+mod search;
 mod servers;
 mod session;
 mod sign_in;
+mod tools;
 mod visitor;
 
 use std::sync::Arc;
@@ -71,6 +74,9 @@ impl Pages {
             .merge(code::routes())
             .merge(feedback::routes())
             .merge(agents::routes())
+            .merge(search::routes())
+            .merge(tools::routes())
+            .merge(learned::routes())
             .merge(events::routes())
             .route("/ui/{*path}", any(no_page))
             .layer(axum::middleware::from_fn_with_state(

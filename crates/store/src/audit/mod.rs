@@ -16,6 +16,7 @@ pub mod query;
 mod queue;
 pub mod row;
 pub mod runs;
+pub mod search_counts;
 mod selection;
 pub mod sink;
 mod sqlite;

@@ -1,0 +1,46 @@
+//! The tools: all of them in a table, and one with everything that is known about it.
+//!
+//! - `list`: all tools; `offers`: prompts, resources and skills
+//! - `tool`: one tool; `versions`: its approved definition and the current one
+//! - `try_it`: calls a tool with a form; `fields`: the fields of the form; `result`: the answer
+
+mod fields;
+mod list;
+mod offers;
+mod result;
+mod tool;
+mod try_it;
+mod versions;
+
+use axum::Router;
+use axum::routing::get;
+use kitbag_domain::WriteClass;
+use maud::Markup;
+
+use super::Pages;
+use super::elements::{Tone, path_with, pill};
+
+pub(super) fn routes() -> Router<Pages> {
+    Router::new()
+        .route("/ui/tools", get(list::show))
+        .route("/ui/tools/{name}", get(tool::show))
+        .route(
+            "/ui/tools/{name}/call",
+            get(try_it::redirect).post(try_it::call),
+        )
+}
+
+/// Returns the path of a tool's page.
+pub(super) fn tool_path(name: &str) -> String {
+    path_with("/ui/tools/", name)
+}
+
+/// The effect of a tool in colour and words.
+pub(super) fn effect_pill(class: WriteClass) -> Markup {
+    match class {
+        WriteClass::Read => pill(Tone::Good, "reads"),
+        WriteClass::Write => pill(Tone::Warn, "writes"),
+        WriteClass::Destructive => pill(Tone::Bad, "destructive"),
+        WriteClass::Unknown => pill(Tone::Neutral, "unknown effect"),
+    }
+}

@@ -1,0 +1,335 @@
+//! Calls a tool with a form, through the same pipeline as a client's call.
+
+use std::time::{Duration, Instant};
+
+use axum::Form;
+use axum::extract::{Path, State};
+use axum::response::{Redirect, Response};
+use kitbag_budget::estimate_result_tokens;
+use kitbag_gateway::admin::app::{CallOptions, ToolDetails};
+use kitbag_wire::Raw;
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+
+use super::fields::{Field, FieldKind, FilledForm, read_fields, to_arguments};
+use super::result::render_result;
+use super::tool::{missing_tool, reason_to_confirm, tool_page};
+use super::tool_path;
+use crate::cli::failure::CommandFailure;
+use crate::pages::Pages;
+use crate::pages::elements::{
+    Tone, block_text, code_text, duration, hidden_csrf, number, pill, table, text,
+};
+use crate::pages::layout::{Section, failure_page};
+use crate::pages::notice::render_failure;
+use crate::pages::visitor::Visitor;
+
+/// The fields of the form that are not arguments.
+const JSON_FIELD: &str = "json";
+const CONFIRMED_FIELD: &str = "confirmed";
+
+/// The program of such calls, as the audit names it.
+const PROGRAM: &str = "kitbag ui";
+
+/// A filled form and the outcome of its call.
+#[derive(Debug, Default)]
+pub(super) struct Attempt {
+    filled: FilledForm,
+    /// All arguments as JSON, if they were given so.
+    json: Option<String>,
+    outcome: Option<AttemptOutcome>,
+}
+
+#[derive(Debug)]
+enum AttemptOutcome {
+    /// The form has a mistake.
+    Invalid(String),
+    /// The person has to confirm the call.
+    Unconfirmed {
+        name: String,
+        csrf: String,
+        arguments: String,
+        reason: &'static str,
+    },
+    Failed {
+        failure: CommandFailure,
+        took: Duration,
+    },
+    Done {
+        result: Raw,
+        took: Duration,
+        tokens: usize,
+    },
+}
+
+/// Somebody reloads the page of an answer after signing in again.
+pub(super) async fn redirect(Path(name): Path<String>) -> Redirect {
+    Redirect::to(&tool_path(&name))
+}
+
+pub(super) async fn call(
+    State(pages): State<Pages>,
+    visitor: Visitor,
+    Path(name): Path<String>,
+    Form(form): Form<Vec<(String, String)>>,
+) -> Response {
+    let tool = match pages.app.tool_details(&name).await {
+        Ok(Some(tool)) => tool,
+        Ok(None) => return missing_tool(&visitor, &name),
+        Err(error) => return failure_page(&visitor, Section::Tools, "Tools", &error),
+    };
+    let filled: FilledForm = form.into_iter().collect();
+    let mut attempt = Attempt {
+        json: filled.get(JSON_FIELD).cloned(),
+        filled,
+        outcome: None,
+    };
+    let outcome = match attempt.arguments(&tool) {
+        Err(problem) => AttemptOutcome::Invalid(problem),
+        Ok(arguments) => match reason_to_confirm(tool.summary.write_class) {
+            Some(reason) if !attempt.filled.contains_key(CONFIRMED_FIELD) => {
+                AttemptOutcome::Unconfirmed {
+                    name,
+                    csrf: visitor.csrf.to_string(),
+                    arguments: Value::from(arguments).to_string(),
+                    reason,
+                }
+            }
+            _ => call_tool(&pages, &visitor, &name, arguments).await,
+        },
+    };
+    attempt.outcome = Some(outcome);
+    tool_page(&pages, &visitor, &tool, &attempt).await
+}
+
+async fn call_tool(
+    pages: &Pages,
+    visitor: &Visitor,
+    name: &str,
+    arguments: Map<String, Value>,
+) -> AttemptOutcome {
+    let (by, started) = ((visitor.caller.clone(), PROGRAM), Instant::now());
+    let mut ignore_progress = |_| {};
+    let options = CallOptions::with_progress(&mut ignore_progress);
+    let called = pages.app.call_tool_of(by, name, arguments, options).await;
+    let took = started.elapsed();
+    match called {
+        Ok(result) => AttemptOutcome::Done {
+            tokens: estimate_result_tokens(result.get()),
+            result,
+            took,
+        },
+        Err(error) => AttemptOutcome::Failed {
+            failure: CommandFailure::from_error(&error),
+            took,
+        },
+    }
+}
+
+impl Attempt {
+    /// A form that begins with these arguments.
+    pub(super) fn with_json(json: &str) -> Self {
+        Self {
+            json: (!json.is_empty()).then(|| json.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    fn arguments(&self, tool: &ToolDetails) -> Result<Map<String, Value>, String> {
+        match self.json.as_deref().map(str::trim) {
+            None => {
+                let fields = read_fields(&tool.definition);
+                to_arguments(&fields, &self.filled).map_err(|error| error.to_string())
+            }
+            Some("") => Ok(Map::new()),
+            Some(json) => serde_json::from_str(json)
+                .map_err(|error| format!("The arguments are not a JSON object: {error}")),
+        }
+    }
+
+    /// Renders what became of the call.
+    pub(super) fn outcome(&self) -> Markup {
+        let Some(outcome) = &self.outcome else {
+            return html! {};
+        };
+        html! {
+            section #result aria-labelledby="outcome" {
+                h2 #outcome { "Result" }
+                (outcome.render())
+            }
+        }
+    }
+
+    fn text_of(&self, field: &Field) -> String {
+        if let Some(text) = self.filled.get(&field.id) {
+            return text.clone();
+        }
+        let json = self
+            .json
+            .as_deref()
+            .and_then(|json| serde_json::from_str::<Value>(json).ok());
+        let given = json.as_ref().and_then(|it| it.get(&field.name));
+        let default = field
+            .default
+            .as_ref()
+            .filter(|_| json.is_none() && self.outcome.is_none());
+        given
+            .or(default)
+            .map(|value| field.format(value))
+            .unwrap_or_default()
+    }
+}
+
+impl AttemptOutcome {
+    fn render(&self) -> Markup {
+        match self {
+            Self::Invalid(problem) => html! {
+                div.notice.bad role="alert" { p { "Nothing was called. " (text(problem)) } }
+            },
+            Self::Unconfirmed {
+                name,
+                csrf,
+                arguments,
+                reason,
+            } => html! {
+                div.notice.warn role="alert" {
+                    p { strong { "Call " (code_text(name)) " with these arguments?" } " " (reason) }
+                    (block_text(arguments))
+                    form.row method="post" action={ (tool_path(name)) "/call" } {
+                        input type="hidden" name=(crate::pages::visitor::CSRF_FIELD) value=(csrf);
+                        input type="hidden" name=(JSON_FIELD) value=(arguments);
+                        input type="hidden" name=(CONFIRMED_FIELD) value="yes";
+                        button.danger autofocus { "Call it" }
+                        a href=(tool_path(name)) { "Cancel" }
+                    }
+                }
+            },
+            Self::Failed { failure, took } => html! {
+                p.row { (pill(Tone::Bad, "failed")) span.muted { (duration(*took)) } }
+                div.notice.bad role="alert" { (render_failure(failure)) }
+            },
+            Self::Done {
+                result,
+                took,
+                tokens,
+            } => html! {
+                @let value = serde_json::from_str(result.get()).unwrap_or(Value::Null);
+                p.row {
+                    @if value.get("isError") == Some(&Value::Bool(true)) { (pill(Tone::Bad, "tool error")) }
+                    @else { (pill(Tone::Good, "ok")) }
+                    span.muted { (duration(*took)) " · about " (number(*tokens as u64)) " tokens · "
+                        (number(result.get().len() as u64)) " bytes" }
+                    a href="/ui/calls" { "In the audit" }
+                }
+                (render_result(&value))
+            },
+        }
+    }
+}
+
+/// Renders the form; for a reader, the parameters.
+pub(super) fn section(visitor: &Visitor, tool: &ToolDetails, attempt: &Attempt) -> Markup {
+    let fields = read_fields(&tool.definition);
+    if !visitor.is_admin() || tool.summary.unapproved.is_some() {
+        return html! { h2 #try { "Parameters" } (parameters(&fields)) };
+    }
+    let action = format!("{}/call", tool_path(&tool.summary.row.name));
+    html! {
+        h2 #try { "Try it" }
+        form.stack.panel method="post" action=(action) {
+            (hidden_csrf(visitor))
+            @if fields.is_empty() { p.muted { "It takes no arguments." } }
+            @for (position, field) in fields.iter().enumerate() {
+                (render_field(field, position, &attempt.text_of(field)))
+            }
+            div.row { button.primary { "Call" } }
+            p.muted { small { "A real call through the gateway: rules apply, and it is in the audit." } }
+        }
+        details open[attempt.json.is_some() && attempt.outcome.is_none()] {
+            summary { "Arguments as JSON" }
+            form.stack.panel method="post" action=(action) {
+                (hidden_csrf(visitor))
+                label { "Arguments"
+                    textarea name=(JSON_FIELD) rows="6" spellcheck="false" { "\n" (json_text(tool, attempt)) }
+                }
+                div.row { button { "Call with JSON" } }
+            }
+        }
+    }
+}
+
+fn json_text(tool: &ToolDetails, attempt: &Attempt) -> String {
+    match (&attempt.json, attempt.arguments(tool)) {
+        (Some(json), _) => json.clone(),
+        (None, Ok(arguments)) if !arguments.is_empty() => format!("{:#}", Value::from(arguments)),
+        _ => "{}".to_owned(),
+    }
+}
+
+fn render_field(field: &Field, position: usize, value: &str) -> Markup {
+    let (id, help) = (format!("field-{position}"), format!("help-{position}"));
+    html! {
+        div.field {
+            label for=(id) {
+                span { (code_text(&field.name)) " " small { (text(&field.type_text)) }
+                    @if field.is_required { " " strong { "required" } } }
+            }
+            (input(field, &id, &help, value))
+            small #(help) { @if let Some(description) = &field.description { (text(description)) } }
+        }
+    }
+}
+
+fn input(field: &Field, id: &str, help: &str, value: &str) -> Markup {
+    let (name, required) = (&field.id, field.is_required);
+    html! {
+        @match &field.kind {
+            FieldKind::Text => input #(id) name=(name) value=(value) aria-describedby=(help) autocomplete="off";,
+            FieldKind::Date => input #(id) type="date" name=(name) value=(value) required[required] aria-describedby=(help);,
+            FieldKind::Number { is_integer, minimum, maximum } =>
+                input #(id) type="number" name=(name) value=(value) required[required] aria-describedby=(help)
+                    step=(if *is_integer { "1" } else { "any" }) min=[minimum] max=[maximum];,
+            FieldKind::Boolean => (select(field, id, help, value, &[Value::Bool(true), Value::Bool(false)])),
+            FieldKind::Choice(choices) => (select(field, id, help, value, choices)),
+            FieldKind::LongText =>
+                textarea #(id) name=(name) rows="4" aria-describedby=(help) { "\n" (value) },
+            FieldKind::Lines =>
+                textarea #(id) name=(name) rows="3" required[required] aria-describedby=(help) placeholder="One per line" { "\n" (value) },
+            FieldKind::Json =>
+                textarea #(id) name=(name) rows="4" required[required] aria-describedby=(help) spellcheck="false" placeholder="JSON" { "\n" (value) },
+        }
+    }
+}
+
+fn select(field: &Field, id: &str, help: &str, value: &str, choices: &[Value]) -> Markup {
+    html! {
+        select #(id) name=(field.id) required[field.is_required] aria-describedby=(help) {
+            option value="" { @if field.is_required { "Choose" } @else { "Not given" } }
+            @for choice in choices {
+                @let json = choice.to_string();
+                option value=(json) selected[json == value] {
+                    @match choice { Value::String(text) => (kitbag_domain::text::reveal_invisible(text)), other => (other) }
+                }
+            }
+        }
+    }
+}
+
+fn parameters(fields: &[Field]) -> Markup {
+    if fields.is_empty() {
+        return html! { p.muted { "It takes no arguments." } };
+    }
+    let rows = html! {
+        @for field in fields { tr {
+            th scope="row" { (code_text(&field.name)) }
+            td { (text(&field.type_text)) }
+            td { @if field.is_required { "yes" } }
+            td { @if let Some(description) = &field.description { (text(description)) } }
+        } }
+    };
+    table(
+        "Parameters",
+        &["Parameter", "Type", "Required", "Meaning"],
+        &rows,
+    )
+}

@@ -32,6 +32,7 @@ use kitbag_gateway::admin::app::App;
 use kitbag_gateway::state::gateway::Gateway;
 
 use self::events::PageFeed;
+use self::servers::add::pending::PendingAdditions;
 use self::session::Sessions;
 
 /// What all pages share.
@@ -41,6 +42,7 @@ pub(crate) struct Pages {
     source: ConfigSource,
     sessions: Arc<Sessions>,
     changes: Arc<PageFeed>,
+    additions: Arc<PendingAdditions>,
 }
 
 impl Pages {
@@ -50,6 +52,7 @@ impl Pages {
             source,
             sessions: Arc::default(),
             changes: Arc::default(),
+            additions: Arc::default(),
         }
     }
 

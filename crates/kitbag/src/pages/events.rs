@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::routing::get;
 use futures::{Stream, StreamExt as _};
+use kitbag_config::server_log_path;
 use kitbag_domain::sync::lock;
 use tokio::sync::watch;
 
@@ -31,6 +32,7 @@ struct TopicVersions {
     tools: u64,
     learned: u64,
     access: u64,
+    logs: u64,
 }
 
 /// Watches the state while at least one page is open.
@@ -141,6 +143,7 @@ impl TopicVersions {
             tools: Arc::as_ptr(&gateway.catalog()) as usize as u64,
             learned: stored.lessons + stored.priors + stored.learned_templates,
             access: stored.keys,
+            logs: log_sizes(pages),
         }
     }
 
@@ -151,8 +154,25 @@ impl TopicVersions {
             ("tools", self.tools != former.tools),
             ("learned", self.learned != former.learned),
             ("access", self.access != former.access),
+            ("logs", self.logs != former.logs),
         ];
         let changed = topics.into_iter().filter(|(_, changed)| *changed);
         changed.map(|(topic, _)| topic).collect()
     }
+}
+
+/// Returns a number that changes with the logs of servers.
+fn log_sizes(pages: &Pages) -> u64 {
+    let mut sizes = DefaultHasher::new();
+    if let Ok(folder) = pages.source.data_dir() {
+        let gateway = pages.gateway();
+        for server in gateway.upstreams.iter() {
+            let log = server_log_path(&folder, server.name());
+            std::fs::metadata(log)
+                .ok()
+                .map(|it| it.len())
+                .hash(&mut sizes);
+        }
+    }
+    sizes.finish()
 }

@@ -41,6 +41,7 @@ use kitbag_gateway::state::gateway::Gateway;
 use tokio_util::sync::CancellationToken;
 
 use self::events::PageFeed;
+use self::servers::add::pending::PendingAdditions;
 use self::session::Sessions;
 
 /// What all pages share.
@@ -51,6 +52,7 @@ pub(crate) struct Pages {
     sessions: Arc<Sessions>,
     changes: Arc<PageFeed>,
     ended: CancellationToken,
+    additions: Arc<PendingAdditions>,
 }
 
 impl Pages {
@@ -62,6 +64,7 @@ impl Pages {
             sessions: Arc::default(),
             changes: Arc::default(),
             ended,
+            additions: Arc::default(),
         }
     }
 

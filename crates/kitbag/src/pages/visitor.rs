@@ -74,6 +74,11 @@ impl Visitor {
         self.redirect_with_notice(to, notice)
     }
 
+    /// Redirects to a page that shows the outcome itself.
+    pub(super) fn redirect_silently(&self, to: &str) -> Response {
+        Redirect::to(to).into_response()
+    }
+
     pub(super) fn redirect_with_notice(&self, to: &str, notice: Notice) -> Response {
         self.pages.sessions.set_notice(&self.session, notice);
         Redirect::to(to).into_response()
@@ -102,6 +107,21 @@ impl Visitor {
         let gateway = self.pages.gateway();
         let event = self.change_event(action, subject, tenant);
         trail::record_event(&gateway.services.store, event).await
+    }
+
+    /// Records the edits of the configuration file that this process has made.
+    pub(super) async fn record_edits(&self) -> anyhow::Result<()> {
+        let gateway = self.pages.gateway();
+        for edit in kitbag_config::take_edits() {
+            let path = edit.path.display().to_string();
+            let detail = ShortText::truncate(&edit.changes.join(", "));
+            let event = Event {
+                detail: (!edit.changes.is_empty()).then_some(detail),
+                ..self.change_event(Action::ConfigurationEdited, &path, None)
+            };
+            trail::record_event(&gateway.services.store, event).await?;
+        }
+        Ok(())
     }
 
     /// An audit event of a change by this person.

@@ -18,7 +18,7 @@ use crate::pages::Pages;
 use crate::pages::elements::{Tone, action_button, code_text, empty_state, pill, text, time};
 use crate::pages::notice::render_failure;
 use crate::pages::servers::condition::ServerCondition;
-use crate::pages::servers::{restart_path, server_path};
+use crate::pages::servers::{change_path, server_path};
 use crate::pages::visitor::Visitor;
 
 /// A key that ends sooner is shown.
@@ -143,7 +143,7 @@ impl Task {
                     (heading(Tone::Bad, "failing", &server_link(server)))
                     (render_failure(&failure))
                     div.row {
-                        (action_button(visitor, &restart_path(server), "Restart", &[]))
+                        (action_button(visitor, &change_path(server, "restart"), "Restart", &[]))
                         a.button href=(server_path(server)) { "Log and details" }
                     }
                 }

@@ -1,44 +1,42 @@
 //! Servers: the list, one server, and adding one.
 //!
 //! - `condition`: how a server is doing; `list`: the list of servers
+//! - `show`: one server; `server_lock`: its approved definitions; `change`: changes of a server
+//! - `add`: adds servers
 
+pub(super) mod add;
+mod change;
 pub(super) mod condition;
 pub(super) mod list;
+mod server_lock;
+mod show;
 
 use axum::Router;
-use axum::extract::{Path, State};
-use axum::response::Response;
-use axum::routing::post;
-use kitbag_domain::{Action, ServerName};
+use axum::routing::{get, post};
+use kitbag_domain::ServerName;
 
 use super::Pages;
-use super::visitor::Visitor;
-use crate::cli::output::describe_offers;
+
+const SERVERS: &str = "/ui/servers";
 
 pub(super) fn routes() -> Router<Pages> {
-    Router::new().route("/ui/servers/{name}/restart", post(restart))
+    Router::new()
+        .route(SERVERS, get(list::show_list))
+        .merge(add::routes())
+        .route("/ui/servers/{name}", get(show::show_server))
+        .route("/ui/servers/{name}/restart", post(change::restart))
+        .route("/ui/servers/{name}/enable", post(change::enable))
+        .route("/ui/servers/{name}/disable", post(change::disable))
+        .route("/ui/servers/{name}/remove", post(change::remove))
+        .route("/ui/servers/{name}/logout", post(change::logout))
+        .route("/ui/servers/{name}/lock", post(server_lock::decide))
 }
 
 pub(super) fn server_path(name: &ServerName) -> String {
-    format!("/ui/servers/{name}")
+    format!("{SERVERS}/{name}")
 }
 
-pub(super) fn restart_path(name: &ServerName) -> String {
-    format!("/ui/servers/{name}/restart")
-}
-
-async fn restart(
-    State(pages): State<Pages>,
-    Path(name): Path<ServerName>,
-    visitor: Visitor,
-) -> Response {
-    let outcome = async {
-        visitor
-            .record_change(Action::ServerRestarted, name.as_str(), None)
-            .await?;
-        let report = pages.app.restart_server(&name).await?;
-        let offers = describe_offers(report.tools, report.prompts, report.resources);
-        Ok(format!("`{name}` was restarted and offers {offers}."))
-    };
-    visitor.redirect(&server_path(&name), outcome.await)
+/// Returns the path of a change such as `restart`.
+pub(super) fn change_path(name: &ServerName, change: &str) -> String {
+    format!("{SERVERS}/{name}/{change}")
 }

@@ -77,7 +77,7 @@ pub(super) async fn tool_page(
             h2 #learned { "Learned requests" }
             (live("lessons", "learned", &lessons))
         }
-        section #versions aria-labelledby="definition" { (versions::section(visitor, tool)) }
+        section #versions aria-labelledby="definition" { (versions::section(tool)) }
     };
     page(visitor, Section::Tools, name, &body).into_response()
 }

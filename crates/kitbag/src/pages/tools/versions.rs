@@ -4,10 +4,9 @@ use kitbag_gateway::admin::app::{DefinitionVersions, ToolDetails};
 use kitbag_lockfile::{DefinitionDifference, Drift};
 use maud::{Markup, html};
 
-use crate::pages::elements::{Tone, action_button, block_text, code_text, path_with, pill, text};
-use crate::pages::visitor::Visitor;
+use crate::pages::elements::{Tone, block_text, code_text, path_with, pill, text};
 
-pub(super) fn section(visitor: &Visitor, tool: &ToolDetails) -> Markup {
+pub(super) fn section(tool: &ToolDetails) -> Markup {
     let server_page = path_with("/ui/servers/", tool.summary.row.server.as_str());
     html! {
         h2 #definition { "Definition" }
@@ -30,9 +29,7 @@ pub(super) fn section(visitor: &Visitor, tool: &ToolDetails) -> Markup {
                     None => p.muted { "The approved definition is not stored on this machine." },
                 }
                 div.row {
-                    (action_button(visitor, &format!("{server_page}/lock/approve"), "Approve this definition",
-                        &[("name", &tool.summary.row.name)]))
-                    a href={ (server_page) "#lock" } { "Everything that changed on this server" }
+                    a.button href={ (server_page) "#lock" } { "Review and approve" }
                 }
             }
         }

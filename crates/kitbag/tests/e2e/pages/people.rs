@@ -151,6 +151,28 @@ async fn every_form_needs_the_token_of_its_session() {
 }
 
 #[tokio::test]
+async fn every_form_leads_somewhere() {
+    let servers = format!(
+        "{}{}",
+        Testbed::new("bed").table(),
+        Testbed::new("other").table()
+    );
+    let gateway = Gateway::with(&servers).await;
+    let person = Browser::new(&gateway);
+    let csrf = person.csrf().await;
+    let mut actions = BTreeSet::new();
+    for (_, page) in person.all_pages().await {
+        actions.extend(page.values("method=\"post\" action=\""));
+    }
+    assert!(actions.len() > 5, "{actions:?}");
+    for action in &actions {
+        let page = person.submit(action, &[("csrf", &csrf)]).await;
+        let is_answered = [200, 303, 400, 422].contains(&page.status);
+        assert!(is_answered, "{action}: {} {}", page.status, page.text);
+    }
+}
+
+#[tokio::test]
 async fn a_revoked_key_ends_its_sessions_and_streams() {
     let (gateway, _, _) = guarded_gateway("").await;
     let (id, key) = create_key(&gateway.home, &["--role", "admin"]).await;

@@ -15,9 +15,9 @@ await withBrowser(async browser => {
     await rows.first().waitFor();
     const before = await rows.count();
     await page.evaluate(() => (window.isSameDocument = true));
-    kitbag('call', 'bed__add', '{"a": 1, "b": 2}');
+    kitbag('call', 'bed__test_simple_text', '{}');
     await rows.nth(before).waitFor();
-    await page.locator('main tbody tr', { hasText: 'add' }).first().waitFor();
+    await page.locator('main tbody tr', { hasText: 'test_simple_text' }).first().waitFor();
     assert.equal(await page.evaluate(() => window.isSameDocument), true, 'without loading the page again');
 
     const lost = page.locator('#connection');
@@ -27,7 +27,7 @@ await withBrowser(async browser => {
     assert.match(await lost.innerText(), /connection.*lost/i);
     gateway = await Gateway.start({ port });
     await lost.waitFor({ state: 'hidden' });
-    kitbag('call', 'bed__add', '{"a": 3, "b": 4}');
+    kitbag('call', 'bed__test_simple_text', '{}');
     await rows.nth(before + 1).waitFor();
     assert.equal(await page.evaluate(() => window.isSameDocument), true);
 
@@ -39,7 +39,7 @@ await withBrowser(async browser => {
     }
     // One that comes back shows what it has missed.
     await setHidden(page, true);
-    kitbag('call', 'bed__add', '{"a": 5, "b": 6}');
+    kitbag('call', 'bed__test_simple_text', '{}');
     await setHidden(page, false);
     await rows.nth(before + 2).waitFor();
 });

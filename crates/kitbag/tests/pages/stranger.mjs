@@ -12,7 +12,7 @@ function publish(description) {
         properties: { person: { type: 'string', description: 'Whom to greet' } },
         required: ['person'],
     };
-    write('greeter/edited.json', JSON.stringify({ tools: [{ name: 'greet', description, inputSchema }] }));
+    write('greeter/edited.json', JSON.stringify({ tools: [{ name: 'welcome', description, inputSchema }] }));
 }
 
 publish('Sends a greeting to a person, with their name in it.');
@@ -37,7 +37,7 @@ await withBrowser(async browser => {
     await follow(page, 'Search');
     await type(page, 'Request', 'say hello to somebody');
     await enter(page);
-    await follow(page, 'greeter__greet');
+    await follow(page, 'greeter__welcome');
 
     // Tries it. The server does not say that it only reads, so the page asks once more.
     await type(page, /^person/, 'Ada');
@@ -48,8 +48,8 @@ await withBrowser(async browser => {
 
     // Sees the call.
     await follow(page, 'Calls');
-    await main.locator('tr', { hasText: 'greet' }).first().waitFor();
-    await follow(page, /greet/);
+    await main.locator('tr', { hasText: 'welcome' }).first().waitFor();
+    await follow(page, /welcome/);
     await main.getByText('greeter').first().waitFor();
     await checkPage(page, 'one call');
 

@@ -167,8 +167,15 @@ async fn every_form_leads_somewhere() {
     assert!(actions.len() > 5, "{actions:?}");
     for action in &actions {
         let page = person.submit(action, &[("csrf", &csrf)]).await;
-        let is_answered = [200, 303, 400, 422].contains(&page.status);
-        assert!(is_answered, "{action}: {} {}", page.status, page.text);
+        // A form of before may have removed what this one is about.
+        let is_answered = page.status < 500 && page.status != 405;
+        let is_known = !page.text.contains("There is no such page");
+        assert!(
+            is_answered && is_known,
+            "{action}: {} {}",
+            page.status,
+            page.text
+        );
     }
 }
 

@@ -10,6 +10,7 @@
 //! - `assets`: style, script and icon; `events`: tells open pages what has changed
 //! - the others: one page each
 
+mod access;
 mod assets;
 mod chart;
 mod elements;
@@ -61,6 +62,7 @@ impl Pages {
         let pages = Router::new()
             .merge(overview::routes())
             .merge(servers::routes())
+            .merge(access::routes())
             .merge(events::routes())
             .layer(axum::middleware::from_fn_with_state(
                 self.clone(),

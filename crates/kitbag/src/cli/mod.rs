@@ -47,7 +47,7 @@ pub mod lock;
 pub mod logging;
 pub mod logs;
 pub mod man;
-mod moment;
+pub(crate) mod moment;
 mod new_file;
 mod next_steps;
 mod open_store;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::bail;
-use kitbag_domain::{ServerName, Surface};
+use kitbag_domain::{Caller, KeyId, Role, ServerName, Surface, Tenant};
 use kitbag_gateway::admin::app::{
-    App, CallOptions, CallProgress, ServerDefinitions, ServerReport, Status, UnlistedServer,
-    UseHistory,
+    AccessDecision, App, CallOptions, CallProgress, ServerDefinitions, ServerReport, Status,
+    UnlistedServer, UseHistory,
 };
 use kitbag_gateway::admin::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
 use kitbag_gateway::admin::search::{OperatorSearch, SearchResult};
@@ -88,6 +88,10 @@ local_requests! {
 
     /// Returns the definition of a tool as clients see it, without asking a server.
     GetDefinition { name: String } -> Option<Value> = |app, _| app.tool_definition(&name)?;
+
+    /// Decides whether a caller may use a tool.
+    ExplainAccess { tenant: Tenant, key: Option<KeyId>, role: Role, tool: String } -> AccessDecision
+        = |app, _| app.explain_access(&Caller { tenant, key, role }, &tool);
 
     ListTools {} -> Vec<ToolRow> = |app, _| app.tool_rows();
     /// Returns the tools with their effect, their cost and their use.

@@ -10,6 +10,7 @@
 //! - `assets`: style, script and icon; `events`: tells open pages what has changed
 //! - the others: one page each
 
+mod access;
 mod agents;
 mod assets;
 mod calls;
@@ -80,6 +81,7 @@ impl Pages {
             .merge(search::routes())
             .merge(tools::routes())
             .merge(learned::routes())
+            .merge(access::routes())
             .merge(events::routes())
             .route("/ui/{*path}", any(no_page))
             .layer(axum::middleware::from_fn_with_state(

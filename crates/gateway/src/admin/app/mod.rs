@@ -1,6 +1,7 @@
 //! A gateway in this process, built once from the configuration and used by every command.
 //!
 //! # Layout
+//! - `access`: whether a caller may use a tool, and the load of each caller
 //! - `definitions`: the definitions that servers list, for the person who approves them
 //! - `history`: calls and tokens by hour
 //! - `index`: commands that build, check and search the index
@@ -8,6 +9,7 @@
 //! - `report`: reports about the gateway and its servers
 //! - `tools`: the table of all tools, one tool in detail, and calls
 
+mod access;
 mod definitions;
 mod history;
 mod index;
@@ -27,11 +29,12 @@ use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Surface, Tim
 use kitbag_upstream::{CallError, RequestedLogs};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Raw, RawObject};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+pub use self::access::{AccessDecision, AccessOutcome, CallerLoad};
 pub use self::definitions::ServerDefinitions;
 pub use self::history::{HourOfUse, UseHistory};
 pub use self::index::NotIndexed;
@@ -269,7 +272,10 @@ impl App {
     /// Returns the meter's counts of every tenant since the gateway was started.
     pub fn usage_figures(&self) -> Value {
         let gateway = self.host.gateway();
-        usage_json(&gateway.visible_figures(&gateway.catalog(), &Caller::local()))
+        let mut figures =
+            usage_json(&gateway.visible_figures(&gateway.catalog(), &Caller::local()));
+        figures["callers"] = json!(self.caller_loads());
+        figures
     }
 
     /// Processes the user's prompt to an agent, and returns relevant tools.

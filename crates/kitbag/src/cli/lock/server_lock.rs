@@ -143,9 +143,11 @@ impl ServerLock {
         let approved = self.listed.approved_definitions(&file);
         let event = with_decision(event, what, &subjects);
         write_decision(&file, approved, event, state, path, store).await?;
+        let subjects = subjects.join("`, `");
         Ok(match what {
-            "removed" => format!("`{server}` is no longer locked."),
-            what => format!("{what} {}.", subjects.join(", ")),
+            "locked" => format!("Locked `{subjects}`."),
+            "approved" => format!("Approved `{subjects}`."),
+            _ => format!("`{subjects}` is no longer locked."),
         })
     }
 }

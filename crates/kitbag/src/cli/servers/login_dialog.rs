@@ -57,7 +57,7 @@ impl RemoteBrowser {
 impl Person for LocalBrowser {
     async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         let listener = listen(port).await?;
-        let url = address(&listener)?;
+        let url = callback_url(&listener)?;
         self.listener = Some(listener);
         Ok(url)
     }
@@ -73,12 +73,10 @@ impl Person for LocalBrowser {
                 "In a browser on this machine, go to\n\n  {url}\n\nFor a browser on another machine, use --headless.\n"
             ));
         }
-        let answered = tokio::time::timeout(LOGIN_TIMEOUT, await_redirect(listener, url));
-        let answered = self
-            .output
+        let answered = await_browser(listener, url);
+        self.output
             .with_progress("Waiting for the login in the browser", answered)
-            .await;
-        answered.unwrap_or(Err(LoginError::TooLate))
+            .await
     }
 
     fn is_elsewhere(&self) -> bool {
@@ -97,7 +95,7 @@ impl Person for RemoteBrowser {
     async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         match port {
             RedirectPort::Preferred(port) | RedirectPort::Only(port) => Ok(callback(port)),
-            RedirectPort::Any => address(&listen(port).await?),
+            RedirectPort::Any => callback_url(&listen(port).await?),
         }
     }
 
@@ -129,7 +127,7 @@ impl Person for RemoteBrowser {
     }
 }
 
-async fn listen(port: RedirectPort) -> Result<TcpListener, LoginError> {
+pub(crate) async fn listen(port: RedirectPort) -> Result<TcpListener, LoginError> {
     let bound = match port {
         RedirectPort::Only(port) => bind(port).await,
         RedirectPort::Any => bind(0).await,
@@ -154,7 +152,7 @@ async fn bind(port: u16) -> io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await
 }
 
-fn address(listener: &TcpListener) -> Result<Url, LoginError> {
+pub(crate) fn callback_url(listener: &TcpListener) -> Result<Url, LoginError> {
     let bound = listener.local_addr();
     let bound = bound.map_err(|error| LoginError::Person {
         reason: error.to_string(),
@@ -164,6 +162,15 @@ fn address(listener: &TcpListener) -> Result<Url, LoginError> {
 
 fn callback(port: u16) -> Url {
     Url::parse(&format!("http://127.0.0.1:{port}/callback")).expect("a valid URL")
+}
+
+/// Waits until the browser comes back from this request, for the time that a login may take.
+pub(crate) async fn await_browser(
+    listener: TcpListener,
+    request: &Url,
+) -> Result<String, LoginError> {
+    let answered = tokio::time::timeout(LOGIN_TIMEOUT, await_redirect(listener, request)).await;
+    answered.unwrap_or(Err(LoginError::TooLate))
 }
 
 /// Waits for the redirect of this request and answers it with a success page.
@@ -215,9 +222,9 @@ fn parameter(query: Option<&str>, name: &str) -> Option<String> {
 }
 
 const OTHER_LOGIN: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
-    <p style=\"font:1.2em sans-serif;margin:4em\">This response does not belong to the login in the terminal.";
+    <p style=\"font:1.2em sans-serif;margin:4em\">This response does not belong to this login.";
 const PAGE: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
-    <p style=\"font:1.2em sans-serif;margin:4em\">Done. You can close this page and return to the terminal.";
+    <p style=\"font:1.2em sans-serif;margin:4em\">Done. You can close this page.";
 
 /// Opens the URL in a browser; false if there is none.
 fn open_browser(url: &Url) -> bool {

@@ -4,7 +4,7 @@ pub(crate) mod add;
 pub(crate) mod find;
 mod list;
 pub(crate) mod login;
-pub(super) mod login_dialog;
+pub(crate) mod login_dialog;
 pub(crate) mod remove;
 mod rename;
 mod restart;

@@ -79,6 +79,18 @@ fn format_counters(counted: &Value) -> String {
         ),
         format_section(counted, "events", &["tenant", "event", "count"]),
         format_section(counted, "tools", &["tenant", "tool", "answers", "returned"]),
+        format_section(
+            counted,
+            "callers",
+            &[
+                "tenant",
+                "key",
+                "requests",
+                "max_requests",
+                "bytes",
+                "max_bytes",
+            ],
+        ),
     ];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     match tables.is_empty() {

@@ -150,7 +150,8 @@ impl Task {
             }
             Self::LoginNeeded(server) => html! {
                 (heading(Tone::Warn, "login needed", &server_link(server)))
-                p { "Log in at a terminal of this machine: " code { "kitbag servers login " (server) } }
+                p { "Log in on its page, or at a terminal of this machine: " code { "kitbag servers login " (server) } }
+                p { a.button href=(server_path(server)) { "Log in" } }
             },
             Self::FurtherServers(number) => html! {
                 (heading(Tone::Bad, "failing", &html! { (pluralize(*number, "further server")) }))

@@ -1,5 +1,6 @@
 //! Changes of a server: restart, enable, disable, remove, log out.
 
+use anyhow::anyhow;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use kitbag_domain::{Action, ServerName};
@@ -20,6 +21,10 @@ pub(super) async fn restart(
     Path(name): Path<ServerName>,
     visitor: Visitor,
 ) -> Response {
+    if pages.gateway().upstreams.get(&name).is_none() {
+        let unknown = anyhow!("the running gateway has no server `{name}`");
+        return visitor.redirect(SERVERS, Err(unknown));
+    }
     let outcome = async {
         let restarted = pages.app.restart_server(&name).await;
         visitor

@@ -52,18 +52,16 @@ pub(super) async fn show_list(
     visitor: Visitor,
 ) -> Html<String> {
     let body = html! {
-        div.row {
-            @if visitor.is_admin() { a.button href="/ui/servers/add" { "Add a server" } }
-            form.filter data-filter method="get" action=(SERVERS) {
-                label { "Name" input type="search" name="name" value=(filter.name); }
-                label { "State" select name="state" {
-                    option value="" { "any" }
-                    @for (value, name) in STATES {
-                        option value=(value) selected[filter.state == value] { (name) }
-                    }
-                } }
-                button { "Filter" }
-            }
+        @if visitor.is_admin() { p { a.button href="/ui/servers/add" { "Add a server" } } }
+        form.filter data-filter method="get" action=(SERVERS) {
+            label { "Name" input type="search" name="name" value=(filter.name); }
+            label { "State" select name="state" {
+                option value="" { "any" }
+                @for (value, name) in STATES {
+                    option value=(value) selected[filter.state == value] { (name) }
+                }
+            } }
+            button { "Filter" }
         }
         (live("servers", "servers tools calls", &render_list(&pages, &filter)))
     };

@@ -2,12 +2,13 @@
 //!
 //! - `condition`: how a server is doing; `list`: the list of servers
 //! - `show`: one server; `server_lock`: its approved definitions; `change`: changes of a server
-//! - `add`: adds servers
+//! - `login`: a login that begins on the page; `add`: adds servers
 
 pub(super) mod add;
 mod change;
 pub(super) mod condition;
 pub(super) mod list;
+mod login;
 mod server_lock;
 mod show;
 
@@ -28,6 +29,7 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/ui/servers/{name}/enable", post(change::enable))
         .route("/ui/servers/{name}/disable", post(change::disable))
         .route("/ui/servers/{name}/remove", post(change::remove))
+        .route("/ui/servers/{name}/login", post(login::begin))
         .route("/ui/servers/{name}/logout", post(change::logout))
         .route("/ui/servers/{name}/lock", post(server_lock::decide))
 }

@@ -156,8 +156,8 @@ fn render_drift(row: &DriftRow, server: &ServerName, seen: &str, visitor: &Visit
                 },
                 None => {}
             }
-            (action_button(visitor, &change_path(server, "lock"), "Approve",
-                &[("decision", "approve"), ("name", &row.name), ("seen", seen)]))
+            p { (action_button(visitor, &change_path(server, "lock"), "Approve",
+                &[("decision", "approve"), ("name", &row.name), ("seen", seen)])) }
         }
     }
 }

@@ -9,6 +9,7 @@ use kitbag_upstream::{LogLevel, LogLine, LogStream, Server};
 use maud::{Markup, html};
 
 use super::condition::ServerCondition;
+use super::login::can_log_in;
 use super::{change_path, server_lock};
 use crate::cli::failure::CommandFailure;
 use crate::cli::logs::read_server_log;
@@ -55,7 +56,7 @@ pub(super) async fn show_server(
     let body = html! {
         (live("state", "servers tools calls", &render_state(server.map(AsRef::as_ref), &details, is_in_file)))
         (render_buttons(&visitor, &details, server.is_some(), spec.is_built_in()))
-        (render_login(&visitor, &details))
+        (render_login(&visitor, &details, server.is_some_and(|it| can_log_in(it, &visitor))))
         h2 { "How it is reached" }
         (render_reach(&details))
         h2 { "What it offers" }
@@ -135,12 +136,18 @@ fn render_buttons(
 }
 
 /// Renders the login and the variables that are missing, each with the command that sets it.
-fn render_login(visitor: &Visitor, details: &ServerDetails) -> Markup {
+fn render_login(visitor: &Visitor, details: &ServerDetails, can_log_in: bool) -> Markup {
     let name = &details.name;
     html! {
         @match details.state.login {
             Some(Login::Needed) => div.notice.warn {
-                p { strong { "Login needed." } " At a terminal of this machine, run:" }
+                @if can_log_in {
+                    p { strong { "Login needed." } }
+                    p { (action_button(visitor, &change_path(name, "login"), "Log in", &[])) }
+                    p { "Or at a terminal of this machine:" }
+                } @else {
+                    p { strong { "Login needed." } " At a terminal of this machine, run:" }
+                }
                 p { code.secret { "kitbag servers login " (name) } }
                 p { "With a browser on another machine, add " code { "--headless" } "." }
             },
@@ -151,12 +158,12 @@ fn render_login(visitor: &Visitor, details: &ServerDetails) -> Markup {
             },
             None => {}
         }
-        @for variable in &details.state.missing {
+        @for variable in details.state.missing.iter().filter(|_| details.enabled) {
             div.notice.warn {
                 p { "It needs a value for " (code_text(variable)) ". At a terminal, run:" }
                 @match variable.strip_prefix("secret:") {
                     Some(secret) => p { code.secret { "kitbag secret set " (text(secret)) } },
-                    None => p { "set it in the environment of the gateway, or store it as a secret and refer to it as "
+                    None => p { "Set it in the environment of the gateway, or store it as a secret and refer to it as "
                         code { "${secret:NAME}" } "." },
                 }
             }
@@ -167,7 +174,7 @@ fn render_login(visitor: &Visitor, details: &ServerDetails) -> Markup {
 fn render_reach(details: &ServerDetails) -> Markup {
     html! {
         dl.facts {
-            dt { "Runs" } dd { (code_text(&details.target)) }
+            dt { @if details.target.contains("://") { "Connects to" } @else { "Runs" } } dd { (code_text(&details.target)) }
             @if let Some(folder) = &details.cwd {
                 dt { "Directory" } dd { (code_text(&folder.display().to_string())) }
             }

@@ -1,5 +1,7 @@
 //! The agents: what coding agents can do, side by side, with the sources.
 
+use std::sync::{Arc, LazyLock};
+
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
@@ -58,11 +60,16 @@ async fn show_comparison(
     page(&visitor, Section::Agents, "Agents", &body).into_response()
 }
 
-/// Reads the data anew, since its files may have changed.
-async fn load_library(pages: &Pages) -> anyhow::Result<Library> {
+static BUILT_IN: LazyLock<Arc<Library>> = LazyLock::new(|| Arc::new(Library::built_in()));
+
+/// Returns the data. Files of a directory are read anew, since they may have changed.
+async fn load_library(pages: &Pages) -> anyhow::Result<Arc<Library>> {
     let config = pages.source.load()?;
     let directory = config.agents.and_then(|agents| agents.directory);
-    let opening = tokio::task::spawn_blocking(move || open_library(directory.as_deref()));
+    let opening = tokio::task::spawn_blocking(move || match directory {
+        Some(directory) => open_library(Some(&directory)).map(Arc::new),
+        None => Ok(BUILT_IN.clone()),
+    });
     Ok(opening.await??)
 }
 

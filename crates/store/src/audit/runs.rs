@@ -41,7 +41,7 @@ pub struct RunPage {
 }
 
 /// A program makes a few calls; this many rows hold a page of runs even if some make hundreds.
-const SCANNED_ROWS: usize = 4096;
+const SCANNED_ROWS: usize = 2048;
 
 const READ: &str = "read the runs of programs";
 

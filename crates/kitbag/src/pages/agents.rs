@@ -7,7 +7,6 @@ use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
-use jiff::civil::Date;
 use kitbag_agents::record::{
     AgentCapability, AgentFile, Availability, Category, CitedSource, Maturity, Tier,
 };
@@ -163,7 +162,7 @@ impl<'a> Comparison<'a> {
                     (availability(agent.availability(&term.name)))
                     @if let Some(capability) = agent.capability(&term.name) {
                         (conditions(capability))
-                        @if let Some(source) = capability.sources.first() { " " (source_link(source, &source_date(source))) }
+                        @if let Some(source) = capability.sources.first() { " " (source_link(source, &format!("source, {}", source_date(source)))) }
                     }
                 } }
             }
@@ -224,11 +223,7 @@ fn source_link(source: &CitedSource, label: &str) -> Markup {
 }
 
 fn source_date(source: &CitedSource) -> String {
-    date(source.verified_date)
-}
-
-fn date(date: Date) -> String {
-    date.to_string()
+    source.verified_date.to_string()
 }
 
 fn words(name: &str) -> String {

@@ -74,10 +74,10 @@ fn is_same_caller(search: &AuditRow, call: &AuditRow) -> bool {
 }
 
 fn link_between(search: &AuditRow, call: &AuditRow) -> SearchLink {
-    if call.request.is_some() && search.request == call.request {
-        SearchLink::SameRequest
-    } else if call.run.is_some() {
+    if call.run.is_some() {
         SearchLink::SameRun
+    } else if call.request.is_some() && search.request == call.request {
+        SearchLink::SameRequest
     } else {
         SearchLink::Probable
     }

@@ -1,11 +1,12 @@
 //! The agents: what coding agents can do, side by side, with the sources.
 
+use std::sync::{Arc, LazyLock};
+
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
-use jiff::civil::Date;
 use kitbag_agents::record::{
     AgentCapability, AgentFile, Availability, Category, CitedSource, Maturity, Tier,
 };
@@ -58,11 +59,16 @@ async fn show_comparison(
     page(&visitor, Section::Agents, "Agents", &body).into_response()
 }
 
-/// Reads the data anew, since its files may have changed.
-async fn load_library(pages: &Pages) -> anyhow::Result<Library> {
+static BUILT_IN: LazyLock<Arc<Library>> = LazyLock::new(|| Arc::new(Library::built_in()));
+
+/// Returns the data. Files of a directory are read anew, since they may have changed.
+async fn load_library(pages: &Pages) -> anyhow::Result<Arc<Library>> {
     let config = pages.source.load()?;
     let directory = config.agents.and_then(|agents| agents.directory);
-    let opening = tokio::task::spawn_blocking(move || open_library(directory.as_deref()));
+    let opening = tokio::task::spawn_blocking(move || match directory {
+        Some(directory) => open_library(Some(&directory)).map(Arc::new),
+        None => Ok(BUILT_IN.clone()),
+    });
     Ok(opening.await??)
 }
 
@@ -156,7 +162,7 @@ impl<'a> Comparison<'a> {
                     (availability(agent.availability(&term.name)))
                     @if let Some(capability) = agent.capability(&term.name) {
                         (conditions(capability))
-                        @if let Some(source) = capability.sources.first() { " " (source_link(source, &source_date(source))) }
+                        @if let Some(source) = capability.sources.first() { " " (source_link(source, &format!("source, {}", source_date(source)))) }
                     }
                 } }
             }
@@ -217,11 +223,7 @@ fn source_link(source: &CitedSource, label: &str) -> Markup {
 }
 
 fn source_date(source: &CitedSource) -> String {
-    date(source.verified_date)
-}
-
-fn date(date: Date) -> String {
-    date.to_string()
+    source.verified_date.to_string()
 }
 
 fn words(name: &str) -> String {

@@ -24,7 +24,7 @@ pub struct RunSummary {
     pub tenant: Option<Tenant>,
     pub client: Option<String>,
     pub started: Timestamp,
-    /// The beginning of its last call.
+    /// The end of its last call.
     pub last: Timestamp,
     pub calls: u64,
     pub searches: u64,
@@ -41,7 +41,7 @@ pub struct RunPage {
 }
 
 /// A program makes a few calls; this many rows hold a page of runs even if some make hundreds.
-const SCANNED_ROWS: usize = 4096;
+const SCANNED_ROWS: usize = 2048;
 
 const READ: &str = "read the runs of programs";
 
@@ -78,7 +78,7 @@ impl Store {
             });
         }
         let select = self.engine.query(
-            "SELECT run, min(tenant) AS tenant, max(client) AS client, min(at) AS started, max(at) AS last,
+            "SELECT run, min(tenant) AS tenant, max(client) AS client, min(at - latency_us / 1000) AS started, max(at) AS last,
                     CAST(sum(CASE WHEN event = 'call' THEN 1 ELSE 0 END) AS bigint) AS calls,
                     CAST(sum(CASE WHEN event = 'search' THEN 1 ELSE 0 END) AS bigint) AS searches,
                     CAST(sum(CASE WHEN event = 'call' AND outcome <> 'ok' THEN 1 ELSE 0 END) AS bigint) AS failed,
@@ -154,6 +154,8 @@ fn read_summary(row: SummaryRow) -> Result<RunSummary, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use kitbag_domain::{Observation, Outcome, ShortText};
 
     use super::*;
@@ -165,6 +167,7 @@ mod tests {
     fn call(at: i64, run: &str, outcome: Outcome) -> Observation {
         let mut call = new_observation(at, "acme", "git/log");
         (call.outcome, call.cost.tokens) = (outcome, Some(5));
+        call.latency = Duration::from_millis(1);
         call.origin.run = (!run.is_empty()).then(|| ShortText::truncate(run));
         call
     }
@@ -194,7 +197,7 @@ mod tests {
         assert_eq!(names(&first), "ac");
         let a = &first.runs[0];
         assert_eq!((a.calls, a.failed, a.tokens), (2, 1, 10));
-        assert_eq!((a.started, a.last), (Timestamp(1), Timestamp(5)));
+        assert_eq!((a.started, a.last), (Timestamp(0), Timestamp(5)));
         query.page = first.next.unwrap();
         let second = store.recent_runs(&query).await.unwrap();
         assert_eq!(names(&second), "b");

@@ -74,10 +74,10 @@ fn is_same_caller(search: &AuditRow, call: &AuditRow) -> bool {
 }
 
 fn link_between(search: &AuditRow, call: &AuditRow) -> SearchLink {
-    if call.request.is_some() && search.request == call.request {
-        SearchLink::SameRequest
-    } else if call.run.is_some() {
+    if call.run.is_some() {
         SearchLink::SameRun
+    } else if call.request.is_some() && search.request == call.request {
+        SearchLink::SameRequest
     } else {
         SearchLink::Probable
     }
@@ -87,4 +87,116 @@ fn link_between(search: &AuditRow, call: &AuditRow) -> SearchLink {
 pub fn query_text(search: &AuditRow) -> Option<String> {
     let arguments: Value = serde_json::from_str(search.arguments.as_deref()?).ok()?;
     Some(arguments.get("query")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use kitbag_domain::{
+        CallCost, Caller, Capability, Inquiry, Kind, Observation, Origin, Outcome, Purpose,
+        RecordedArguments, ShortText,
+    };
+
+    use super::*;
+
+    const CALL_AT: i64 = 1_000_000;
+
+    fn short(text: &str) -> Option<ShortText> {
+        (!text.is_empty()).then(|| ShortText::truncate(text))
+    }
+
+    fn origin(request: &str, run: &str) -> Origin {
+        Origin {
+            request: short(request),
+            run: short(run),
+            ..Origin::default()
+        }
+    }
+
+    fn search(seconds_before: i64, client: &str, origin: Origin, words: &str) -> Inquiry {
+        let arguments = serde_json::json!({ "query": words }).to_string();
+        Inquiry {
+            at: Timestamp(CALL_AT - seconds_before * 1000),
+            kind: InquiryKind::Search,
+            caller: Caller::local(),
+            client: short(client),
+            origin,
+            purpose: Purpose::Use,
+            subject: ShortText::truncate("search"),
+            outcome: Outcome::Ok,
+            latency: Duration::ZERO,
+            cost: CallCost::default(),
+            arguments: Some(RecordedArguments::truncate(&arguments)),
+            detail: None,
+        }
+    }
+
+    fn call(client: &str, origin: Origin) -> Observation {
+        Observation {
+            at: Timestamp(CALL_AT),
+            caller: Caller::local(),
+            client: short(client),
+            origin,
+            purpose: Purpose::Use,
+            capability: Capability {
+                server: "git".parse().unwrap(),
+                kind: Kind::Tool,
+                name: "log".to_owned(),
+            },
+            outcome: Outcome::Ok,
+            latency: Duration::ZERO,
+            cost: CallCost::default(),
+            arguments: None,
+        }
+    }
+
+    /// Checks the words and links of the searches before a call.
+    async fn check(call: Observation, expected: &[(&str, SearchLink)]) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("kitbag.db")).await.unwrap();
+        let searches = [
+            search(400, "cursor", origin("", ""), "too old"),
+            search(200, "cursor", origin("r1", ""), "first"),
+            search(90, "claude", origin("", ""), "other client"),
+            search(60, "cursor", origin("", "run1"), "in a run"),
+            search(30, "cursor", origin("r2", ""), "second"),
+            search(-5, "cursor", origin("", ""), "later"),
+        ];
+        let mut records: Vec<kitbag_store::AuditRecord> = searches.map(Into::into).into();
+        records.push(call.into());
+        store.record_all(&records).await.unwrap();
+        let id = store.newest_audit_row_id().await.unwrap();
+        let row = store.read_audit_rows(&[id]).await.unwrap().remove(0);
+        let found = find_earlier_searches(&store, &row).await.unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (query_text(&it.row).unwrap(), it.link))
+            .collect();
+        let expected = expected
+            .iter()
+            .map(|(words, link)| ((*words).to_owned(), *link));
+        assert_eq!(found, expected.collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn searches_of_the_same_client_shortly_before_a_call_may_have_led_to_it() {
+        let probable = SearchLink::Probable;
+        check(
+            call("cursor", origin("r3", "")),
+            &[("second", probable), ("first", probable)],
+        )
+        .await;
+        check(
+            call("cursor", origin("r2", "")),
+            &[("second", SearchLink::SameRequest), ("first", probable)],
+        )
+        .await;
+        check(
+            call("cursor", origin("", "run1")),
+            &[("in a run", SearchLink::SameRun)],
+        )
+        .await;
+        check(call("other", origin("", "")), &[]).await;
+    }
 }

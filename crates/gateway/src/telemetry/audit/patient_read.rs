@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use kitbag_domain::Timestamp;
-use kitbag_store::{AuditPage, AuditQuery, AuditRow, Error, Store};
+use kitbag_domain::{Outcome, Timestamp};
+use kitbag_store::{AuditPage, AuditQuery, AuditRow, AuditRowKind, Error, Store};
 
 /// The rows of a first piece: a few milliseconds without an index.
 const FIRST_PIECE: u32 = 10_000;
@@ -28,7 +28,34 @@ pub struct PatientRead {
 
 /// Reads the newest rows of a query, or those older than its page.
 pub async fn read_patiently(store: &Store, query: &AuditQuery) -> Result<PatientRead, Error> {
-    read_pieces(store, query, FIRST_PIECE, PATIENCE).await
+    if !has_index(query) {
+        return read_pieces(store, query, FIRST_PIECE, PATIENCE).await;
+    }
+    let rows = store.read_audit(query).await?;
+    let is_full = rows.len() >= query.limit as usize;
+    let next = rows.last().filter(|_| is_full).map(older_than);
+    Ok(PatientRead::new(rows, next, None))
+}
+
+/// True if an index of the store leads to the rows of the query and to no others. Indexes leave out
+/// successful calls, which are most rows.
+fn has_index(query: &AuditQuery) -> bool {
+    let indexed = [
+        query.tenant.is_some(),
+        query.client.is_some(),
+        query.server.is_some(),
+        query.run.is_some(),
+        !query.outcomes.is_empty() && !query.outcomes.contains(&Outcome::Ok),
+        !query.kinds.is_empty() && !query.kinds.contains(&AuditRowKind::Call),
+    ];
+    let others = [
+        query.key.is_some(),
+        query.name.is_some(),
+        query.outcomes.contains(&Outcome::Ok),
+        query.kinds.contains(&AuditRowKind::Call),
+    ];
+    let count = indexed.into_iter().filter(|is_given| *is_given).count();
+    count <= 1 && !others.contains(&true)
 }
 
 async fn read_pieces(
@@ -143,6 +170,58 @@ mod tests {
         }
         assert_eq!(found, "edcba");
         assert!(reads > 2, "{reads}");
+    }
+
+    #[test]
+    fn one_filter_has_an_index_and_two_have_none() {
+        let base = || AuditQuery::newest(9);
+        let check = |query: AuditQuery, expected| assert_eq!(has_index(&query), expected);
+        let tenant = || "acme".parse().ok();
+        check(base(), true);
+        check(
+            AuditQuery {
+                tenant: tenant(),
+                ..base()
+            },
+            true,
+        );
+        check(
+            AuditQuery {
+                outcomes: vec![Outcome::Denied],
+                ..base()
+            },
+            true,
+        );
+        check(
+            AuditQuery {
+                outcomes: vec![Outcome::Ok],
+                ..base()
+            },
+            false,
+        );
+        check(
+            AuditQuery {
+                kinds: vec![AuditRowKind::Call],
+                ..base()
+            },
+            false,
+        );
+        check(
+            AuditQuery {
+                name: Some("x".to_owned()),
+                ..base()
+            },
+            false,
+        );
+        let client = Some("cursor".to_owned());
+        check(
+            AuditQuery {
+                tenant: tenant(),
+                client,
+                ..base()
+            },
+            false,
+        );
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use axum::routing::get;
 use http::StatusCode;
 use kitbag_gateway::telemetry::audit::parameters::{QueryParameters, parse_query, to_cursor};
 use kitbag_gateway::telemetry::audit::patient_read::{PatientRead, read_patiently};
-use kitbag_store::AuditPage;
+use kitbag_store::{AuditPage, AuditQuery};
 use maud::{Markup, html};
 
 use self::filter::CallFilter;
@@ -38,9 +38,12 @@ async fn show_list(
 ) -> Response {
     let filter = CallFilter::new(parameters);
     let found = match parse_query(filter.parameters(), ROWS) {
-        Ok(query) => read_patiently(&pages.gateway().services.store, &query)
-            .await
-            .map_err(|error| (StatusCode::SERVICE_UNAVAILABLE, error.into())),
+        Ok(query) => read_patiently(
+            &pages.gateway().services.store,
+            &narrow_to_server(query, &pages),
+        )
+        .await
+        .map_err(|error| (StatusCode::SERVICE_UNAVAILABLE, error.into())),
         Err(reason) => Err((StatusCode::BAD_REQUEST, anyhow::Error::msg(reason))),
     };
     let (status, list) = match found {
@@ -53,6 +56,26 @@ async fn show_list(
         p.muted { "The same in a terminal: " code { (filter.command()) } }
     };
     (status, page(&visitor, Section::Calls, "Calls", &body)).into_response()
+}
+
+/// Where the pattern for the tool begins with the name of a server, only rows of that server are
+/// read: the store has an index of servers.
+fn narrow_to_server(query: AuditQuery, pages: &Pages) -> AuditQuery {
+    let split = query.name.as_deref().and_then(|name| {
+        let (server, tool) = name.split_once("__").or_else(|| name.split_once('/'))?;
+        let gateway = pages.gateway();
+        let mut known = gateway.upstreams.iter().map(|upstream| upstream.name());
+        let server = known.find(|known| known.as_str() == server)?.clone();
+        Some((server, tool.to_owned()))
+    });
+    match split {
+        Some((server, tool)) if query.server.is_none() => AuditQuery {
+            server: Some(server),
+            name: (tool != "*").then_some(tool),
+            ..query
+        },
+        _ => query,
+    }
 }
 
 fn render_list(filter: &CallFilter, found: &PatientRead) -> Markup {

@@ -53,19 +53,25 @@ async fn show(
         Err(error) => Notice::failed(&error.into()).render(),
     };
     let is_first = parameters.is_empty();
+    let templates = match is_first {
+        true => load_templates(&pages).await.map(Some),
+        false => Ok(None),
+    };
     let body = html! {
+        @if let Ok(Some(known)) = &templates { (live("waiting", "learned", &templates::render_waiting(known))) }
         h2 { "Runs" }
         @if is_first { (live("runs", "calls", &runs)) } @else { (runs) }
-        @if is_first {
-            h2 { "Templates" }
-            p.muted {
-                "A template is a program that carries out requests such as “list errors”. Some are built in, \
-                 some are files of your own, and some are learned from programs that worked."
+        @match &templates {
+            Ok(None) => {}
+            Ok(Some(known)) => {
+                h2 #templates { "Templates" }
+                p.muted {
+                    "A template is a program that carries out requests such as “list errors”. Some are built in, \
+                     some are files of your own, and some are learned from programs that worked."
+                }
+                (live("known", "learned", &templates::render(known, &visitor)))
             }
-            @match templates::render(&pages, &visitor).await {
-                Ok(templates) => (live("templates", "learned", &templates)),
-                Err(error) => (Notice::failed(&error).render()),
-            }
+            Err(error) => (Notice::failed(error).render()),
         }
     };
     page(&visitor, Section::Code, "Code", &body).into_response()

@@ -13,7 +13,7 @@ use crate::pages::elements::{
 };
 
 /// The runs of a page.
-pub(super) const RUNS: u32 = 25;
+pub(super) const RUNS: u32 = 20;
 
 const HEADS: [&str; 7] = [
     "Last call",
@@ -79,7 +79,7 @@ pub(super) fn failures(failed: u64) -> Markup {
     } }
 }
 
-/// From the first to the last call.
+/// From the beginning of the first call to the end of the last.
 fn length(run: &RunSummary) -> Duration {
     Duration::from_millis((run.last.0 - run.started.0).unsigned_abs())
 }

@@ -2,30 +2,37 @@
 
 use maud::{Markup, html};
 
-use super::{APPROVE, TEMPLATE, load_templates};
-use crate::cli::templates::{TemplateListRow, to_row};
-use crate::pages::Pages;
+use super::{APPROVE, TEMPLATE};
+use crate::cli::templates::{KnownTemplates, TemplateListRow, to_row};
 use crate::pages::elements::{Tone, action_button, code_text, link, pill, table, text};
 use crate::pages::visitor::Visitor;
 
 const HEADS: [&str; 6] = ["Template", "Origin", "State", "Runs", "Request", "Tenant"];
 
-pub(super) async fn render(pages: &Pages, visitor: &Visitor) -> anyhow::Result<Markup> {
-    let known = load_templates(pages).await?;
+/// Says how many templates wait for a person.
+pub(super) fn render_waiting(known: &KnownTemplates) -> Markup {
+    let rows = known.all().map(|found| to_row(&found));
+    let waiting = rows.filter(waits_for_approval).count();
+    html! {
+        @if waiting > 0 {
+            p.notice.warn {
+                a href="#templates" {
+                    (waiting) @if waiting == 1 { " template waits" } @else { " templates wait" } " for approval"
+                }
+                ". Read its program before you approve it."
+            }
+        }
+    }
+}
+
+pub(super) fn render(known: &KnownTemplates, visitor: &Visitor) -> Markup {
     let mut rows: Vec<TemplateListRow> = known.all().map(|found| to_row(&found)).collect();
     // What waits for a person is on top.
     rows.sort_by_key(|row| !waits_for_approval(row));
-    let waiting = rows.iter().filter(|row| waits_for_approval(row)).count();
-    Ok(html! {
+    html! {
         @for complaint in &known.complaints { p.notice.warn { (text(complaint)) } }
-        @if waiting > 0 {
-            p.notice.warn {
-                (waiting) @if waiting == 1 { " template waits" } @else { " templates wait" }
-                " for approval. Read its program before you approve it."
-            }
-        }
         (table("Templates", &HEADS, &html! { @for row in &rows { (render_row(visitor, row)) } }))
-    })
+    }
 }
 
 fn waits_for_approval(row: &TemplateListRow) -> bool {

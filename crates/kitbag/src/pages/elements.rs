@@ -20,6 +20,11 @@ pub(super) fn block_text(untrusted: &str) -> Markup {
     html! { pre.block { (reveal_invisible(untrusted)) } }
 }
 
+/// Renders a description that somebody else wrote; its line breaks stay.
+pub(super) fn prose(untrusted: &str) -> Markup {
+    html! { p.prose { (text(untrusted)) } }
+}
+
 /// Renders the name of a tool, server or file.
 pub(super) fn code_text(name: &str) -> Markup {
     html! { code { (text(name)) } }

@@ -9,10 +9,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::offers::{self, OfferKind};
-use super::{effect_pill, tool_path};
+use super::{effect_pill, server_link, tool_path};
 use crate::pages::Pages;
 use crate::pages::elements::{
-    Tone, code_text, empty_state, link, live, number, pager, path_with, percent, pill, table, text,
+    Tone, code_text, empty_state, link, live, number, pager, percent, pill, table, text,
 };
 use crate::pages::layout::{Section, failure_page, page};
 use crate::pages::visitor::Visitor;
@@ -128,7 +128,7 @@ fn tool_rows(tools: &[&&ToolSummary]) -> Markup {
                     br; small { (text(&first_sentence(description))) }
                 }
             }
-            td { a href=(path_with("/ui/servers/", tool.row.server.as_str())) { (text(tool.row.server.as_str())) } }
+            td { (server_link(&tool.row.server)) }
             td {
                 (effect_pill(tool.write_class))
                 @if tool.unapproved.is_some() { " " (pill(Tone::Warn, "unapproved")) }

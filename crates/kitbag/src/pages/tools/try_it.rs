@@ -18,7 +18,7 @@ use super::tool_path;
 use crate::cli::failure::CommandFailure;
 use crate::pages::Pages;
 use crate::pages::elements::{
-    Tone, block_text, code_text, duration, hidden_csrf, number, pill, table, text,
+    Tone, block_text, code_text, duration, hidden_csrf, link, number, pill, table, text,
 };
 use crate::pages::layout::{Section, failure_page};
 use crate::pages::notice::render_failure;
@@ -46,7 +46,6 @@ enum AttemptOutcome {
     Invalid(String),
     /// The person has to confirm the call.
     Unconfirmed {
-        name: String,
         csrf: String,
         arguments: String,
         reason: &'static str,
@@ -89,7 +88,6 @@ pub(super) async fn call(
         Ok(arguments) => match reason_to_confirm(tool.summary.write_class) {
             Some(reason) if !attempt.filled.contains_key(CONFIRMED_FIELD) => {
                 AttemptOutcome::Unconfirmed {
-                    name,
                     csrf: visitor.csrf.to_string(),
                     arguments: Value::from(arguments).to_string(),
                     reason,
@@ -148,14 +146,14 @@ impl Attempt {
     }
 
     /// Renders what became of the call.
-    pub(super) fn outcome(&self) -> Markup {
+    pub(super) fn outcome(&self, tool: &str) -> Markup {
         let Some(outcome) = &self.outcome else {
             return html! {};
         };
         html! {
             section #result aria-labelledby="outcome" {
                 h2 #outcome { "Result" }
-                (outcome.render())
+                (outcome.render(tool))
             }
         }
     }
@@ -181,26 +179,25 @@ impl Attempt {
 }
 
 impl AttemptOutcome {
-    fn render(&self) -> Markup {
+    fn render(&self, tool: &str) -> Markup {
         match self {
             Self::Invalid(problem) => html! {
                 div.notice.bad role="alert" { p { "Nothing was called. " (text(problem)) } }
             },
             Self::Unconfirmed {
-                name,
                 csrf,
                 arguments,
                 reason,
             } => html! {
                 div.notice.warn role="alert" {
-                    p { strong { "Call " (code_text(name)) " with these arguments?" } " " (reason) }
+                    p { strong { "Call " (code_text(tool)) " with these arguments?" } " " (reason) }
                     (block_text(arguments))
-                    form.row method="post" action={ (tool_path(name)) "/call" } {
+                    form.row method="post" action={ (tool_path(tool)) "/call" } {
                         input type="hidden" name=(crate::pages::visitor::CSRF_FIELD) value=(csrf);
-                        input type="hidden" name=(JSON_FIELD) value=(arguments);
+                        input type="hidden" name=(JSON_FIELD) value=(to_ascii(arguments));
                         input type="hidden" name=(CONFIRMED_FIELD) value="yes";
                         button.danger autofocus { "Call it" }
-                        a href=(tool_path(name)) { "Cancel" }
+                        a href=(tool_path(tool)) { "Cancel" }
                     }
                 }
             },
@@ -219,12 +216,27 @@ impl AttemptOutcome {
                     @else { (pill(Tone::Good, "ok")) }
                     span.muted { (duration(*took)) " · about " (number(*tokens as u64)) " tokens · "
                         (number(result.get().len() as u64)) " bytes" }
-                    a href="/ui/calls" { "In the audit" }
+                    a href=(link("/ui/calls", &[("tool", tool)])) { "In the audit" }
                 }
                 (render_result(&value))
             },
         }
     }
+}
+
+/// Escapes the characters of a JSON text that a page would not keep.
+fn to_ascii(json: &str) -> String {
+    let mut ascii = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() {
+            ascii.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            ascii.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    ascii
 }
 
 /// Renders the form; for a reader, the parameters.
@@ -284,7 +296,7 @@ fn input(field: &Field, id: &str, help: &str, value: &str) -> Markup {
     let (name, required) = (&field.id, field.is_required);
     html! {
         @match &field.kind {
-            FieldKind::Text => input #(id) name=(name) value=(value) aria-describedby=(help) autocomplete="off";,
+            FieldKind::Text => input #(id) name=(name) value=(value) required[required] aria-describedby=(help) autocomplete="off";,
             FieldKind::Date => input #(id) type="date" name=(name) value=(value) required[required] aria-describedby=(help);,
             FieldKind::Number { is_integer, minimum, maximum } =>
                 input #(id) type="number" name=(name) value=(value) required[required] aria-describedby=(help)
@@ -292,7 +304,7 @@ fn input(field: &Field, id: &str, help: &str, value: &str) -> Markup {
             FieldKind::Boolean => (select(field, id, help, value, &[Value::Bool(true), Value::Bool(false)])),
             FieldKind::Choice(choices) => (select(field, id, help, value, choices)),
             FieldKind::LongText =>
-                textarea #(id) name=(name) rows="4" aria-describedby=(help) { "\n" (value) },
+                textarea #(id) name=(name) rows="4" required[required] aria-describedby=(help) { "\n" (value) },
             FieldKind::Lines =>
                 textarea #(id) name=(name) rows="3" required[required] aria-describedby=(help) placeholder="One per line" { "\n" (value) },
             FieldKind::Json =>
@@ -332,4 +344,18 @@ fn parameters(fields: &[Field]) -> Markup {
         &["Parameter", "Type", "Required", "Meaning"],
         &rows,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confirmed_arguments_are_those_that_were_given() {
+        let given = "{\"a\":\"ü\u{202e}\u{1f600}\\n\"}";
+        let sent = to_ascii(given);
+        assert!(sent.is_ascii());
+        let [given, sent] = [given, &sent].map(|it| serde_json::from_str::<Value>(it).unwrap());
+        assert_eq!(given, sent);
+    }
 }

@@ -2,13 +2,14 @@
 
 use axum::response::Html;
 use kitbag_domain::ServerName;
-use kitbag_domain::text::first_sentence;
 use maud::{Markup, html};
 
 use super::list::{ListQuery, ROWS, tabs};
 use super::server_link;
 use crate::pages::Pages;
-use crate::pages::elements::{code_text, empty_state, link, live, number, pager, table, text};
+use crate::pages::elements::{
+    code_text, empty_state, link, live, number, pager, summary, table, text,
+};
 use crate::pages::layout::{Section, page};
 use crate::pages::visitor::Visitor;
 
@@ -124,7 +125,7 @@ fn offer_rows<'a>(kind: OfferKind, rows: impl Iterator<Item = &'a OfferRow>) -> 
         @for row in rows { tr {
             th scope="row" {
                 (code_text(&row.name))
-                @if !row.description.is_empty() { br; small { (text(&first_sentence(&row.description))) } }
+                @if !row.description.is_empty() { br; small { (summary(&row.description)) } }
             }
             td { (server_link(&row.server)) }
             td { (text(&row.about)) }

@@ -136,7 +136,7 @@ fn priors_figures(priors: &PriorsRow) -> Markup {
     let ms = |value: Option<f64>| optional(value.map(|it| format!("{it} ms")));
     html! {
         dl.figures {
-            (figure("Success", optional(priors.success_rate.map(percent)), &html! { (priors.calls) " weighted calls" }))
+            (figure("Success", optional(priors.success_rate.map(percent)), &html! { (priors.calls) " calls; older ones count less" }))
             (figure("Median", ms(priors.p50_latency_ms), &html! {}))
             (figure("95 %", ms(priors.p95_latency_ms), &html! { "of calls are faster" }))
             (figure("99 %", ms(priors.p99_latency_ms), &html! { "of calls are faster" }))

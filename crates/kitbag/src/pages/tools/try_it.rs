@@ -6,6 +6,7 @@ use axum::Form;
 use axum::extract::{Path, State};
 use axum::response::{Redirect, Response};
 use kitbag_budget::estimate_result_tokens;
+use kitbag_domain::text::{reveal_invisible, strip_invisible};
 use kitbag_gateway::admin::app::{CallOptions, ToolDetails};
 use kitbag_wire::Raw;
 use maud::{Markup, html};
@@ -22,7 +23,7 @@ use crate::pages::elements::{
 };
 use crate::pages::layout::{Section, failure_page};
 use crate::pages::notice::render_failure;
-use crate::pages::visitor::Visitor;
+use crate::pages::visitor::{CSRF_FIELD, Visitor};
 
 /// The fields of the form that are not arguments.
 const JSON_FIELD: &str = "json";
@@ -193,7 +194,7 @@ impl AttemptOutcome {
                     p { strong { "Call " (code_text(tool)) " with these arguments?" } " " (reason) }
                     (block_text(arguments))
                     form.row method="post" action={ (tool_path(tool)) "/call" } {
-                        input type="hidden" name=(crate::pages::visitor::CSRF_FIELD) value=(csrf);
+                        input type="hidden" name=(CSRF_FIELD) value=(csrf);
                         input type="hidden" name=(JSON_FIELD) value=(to_ascii(arguments));
                         input type="hidden" name=(CONFIRMED_FIELD) value="yes";
                         button.danger autofocus { "Call it" }
@@ -271,10 +272,15 @@ pub(super) fn section(visitor: &Visitor, tool: &ToolDetails, attempt: &Attempt) 
 }
 
 fn json_text(tool: &ToolDetails, attempt: &Attempt) -> String {
-    match (&attempt.json, attempt.arguments(tool)) {
+    let json = match (&attempt.json, attempt.arguments(tool)) {
         (Some(json), _) => json.clone(),
         (None, Ok(arguments)) if !arguments.is_empty() => format!("{:#}", Value::from(arguments)),
         _ => "{}".to_owned(),
+    };
+    // A page has no invisible characters.
+    match strip_invisible(&json) == json {
+        true => json,
+        false => to_ascii(&json),
     }
 }
 
@@ -320,7 +326,7 @@ fn select(field: &Field, id: &str, help: &str, value: &str, choices: &[Value]) -
             @for choice in choices {
                 @let json = choice.to_string();
                 option value=(json) selected[json == value] {
-                    @match choice { Value::String(text) => (kitbag_domain::text::reveal_invisible(text)), other => (other) }
+                    @match choice { Value::String(text) => (reveal_invisible(text)), other => (other) }
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kitbag_domain::text::reveal_invisible;
+use kitbag_domain::text::{first_sentence, reveal_invisible};
 use kitbag_domain::{Outcome, Timestamp};
 use kitbag_gateway::state::clock::now;
 use maud::{Markup, Render, html};
@@ -18,6 +18,16 @@ pub(super) fn text(untrusted: &str) -> Markup {
 /// Renders text of several lines that somebody else wrote.
 pub(super) fn block_text(untrusted: &str) -> Markup {
     html! { pre.block { (reveal_invisible(untrusted)) } }
+}
+
+/// Renders the first sentence of a description that somebody else wrote.
+pub(super) fn summary(untrusted: &str) -> Markup {
+    text(&first_sentence(&reveal_invisible(untrusted)))
+}
+
+/// Renders a description that somebody else wrote; its line breaks stay.
+pub(super) fn prose(untrusted: &str) -> Markup {
+    html! { p.prose { (text(untrusted)) } }
 }
 
 /// Renders the name of a tool, server or file.

@@ -358,7 +358,7 @@ pub(super) fn set_cookie(headers: &HeaderMap, id: &SessionId) -> HeaderValue {
 
 /// Forbids scripts and styles from elsewhere and inline, framing, and caching.
 pub(super) fn with_security_headers(mut answer: Response) -> Response {
-    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                           connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
     let headers = answer.headers_mut();
     for (name, value) in [

@@ -88,8 +88,6 @@ pub(crate) fn mark_event(event: Event, mark: &ToolMark) -> Event {
 /// Describes what was learned.
 pub(crate) fn describe_mark(mark: &ToolMark) -> String {
     let judgement = if mark.is_right { "right" } else { "wrong" };
-    format!(
-        "Learned: {} is {judgement} for this request of {}.",
-        mark.tool, mark.tenant
-    )
+    let (tool, tenant) = (&mark.tool, &mark.tenant);
+    format!("Learned: {tool} is {judgement} for requests like this of the tenant {tenant}.")
 }

@@ -126,7 +126,7 @@ async fn by_tool(pages: &Pages, visitor: &Visitor, query: &LessonQuery) -> anyho
     let before = (query.page > 0).then(|| query.link(None, 0));
     let next = (first.saturating_add(ROWS) < rows.len()).then(|| query.link(None, query.page + 1));
     Ok(html! {
-        p.muted { (number(all)) " lessons about " (number(rows.len() as u64)) " tools of tenants." }
+        p.muted { (number(all)) " lessons." }
         (tool_table(visitor, rows.iter().skip(first).take(ROWS)))
         (pager(before.as_deref(), next.as_deref()))
         (confirmed_button(visitor, "/ui/learned/forget", "Forget all",

@@ -8,8 +8,9 @@ use kitbag_store::LessonInfo;
 use maud::{Markup, html};
 
 use super::Answer;
+use crate::cli::output::pluralize;
 use crate::pages::elements::{
-    Tone, action_button, block_text, code_text, empty_state, number, percent, pill, text, time,
+    Tone, block_text, code_text, empty_state, hidden_csrf, percent, pill, text, time,
 };
 use crate::pages::learned::{lessons_path, signal_text};
 use crate::pages::tools::{effect_pill, tool_path};
@@ -59,9 +60,14 @@ fn confidence(result: &SearchResult) -> Markup {
 }
 
 fn render_tool(answer: &Answer, found: &FoundTool) -> Markup {
+    let is_tool = answer.tools.contains(&found.tool_name);
     html! {
         p.row {
-            strong { a href=(tool_path(&found.tool_name)) { (code_text(&found.tool_name)) } }
+            strong {
+                // An HTTP API is found like a tool, but has no page of its own.
+                @if is_tool { a href=(tool_path(&found.tool_name)) { (code_text(&found.tool_name)) } }
+                @else { (code_text(&found.tool_name)) }
+            }
             (effect_pill(found.write_class))
             span.score { "score " strong { (format!("{:.2}", found.score)) } }
         }
@@ -114,7 +120,7 @@ fn neighbours(answer: &Answer, found: &FoundTool) -> Markup {
     }
     html! {
         details {
-            summary { (number(found.neighbours.len() as u64)) " past uses voted" }
+            summary { (pluralize(found.neighbours.len(), "past use")) " voted" }
             ul { @for neighbour in found.neighbours.iter().take(MAX_NEIGHBOURS) {
                 li { (render_neighbour(neighbour, &answer.lessons)) }
             } }
@@ -143,17 +149,25 @@ fn mark_buttons(
     found: &FoundTool,
     back: &str,
 ) -> Markup {
-    let form = |label: &str, mark: &str| {
-        let values = [
-            ("tool", found.tool_name.as_str()),
-            ("query", &answer.query),
-            ("tenant", tenant.as_str()),
-            ("mark", mark),
-            ("back", back),
-        ];
-        action_button(visitor, "/ui/search/mark", label, &values)
-    };
-    html! { div.row { (form("Right", "right")) (form("Wrong", "wrong")) } }
+    if !visitor.is_admin() {
+        return html! {};
+    }
+    let values = [
+        ("tool", found.tool_name.as_str()),
+        ("query", &answer.query),
+        ("tenant", tenant.as_str()),
+        ("back", back),
+    ];
+    html! {
+        form.row method="post" action="/ui/search/mark" {
+            (hidden_csrf(visitor))
+            @for (name, value) in values { input type="hidden" name=(name) value=(value); }
+            small { "For this request, the tool is" }
+            @for mark in ["right", "wrong"] {
+                button name="mark" value=(mark) aria-label={ (found.tool_name) " is " (mark) } { (mark) }
+            }
+        }
+    }
 }
 
 fn withheld(result: &SearchResult) -> Markup {

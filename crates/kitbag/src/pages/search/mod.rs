@@ -7,6 +7,8 @@
 mod explain;
 mod marks;
 
+use std::collections::HashSet;
+
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
@@ -49,6 +51,8 @@ struct Answer {
     result: SearchResult,
     /// The past uses that voted.
     lessons: Vec<LessonInfo>,
+    /// The found names that are tools.
+    tools: HashSet<String>,
 }
 
 async fn show(
@@ -117,10 +121,13 @@ async fn find(
         .map(|neighbour| neighbour.id)
         .collect();
     let lessons = pages.gateway().services.store.lessons_by_id(&ids).await?;
+    let names = result.found.iter().map(|found| found.tool_name.clone());
+    let tools = names.filter(|name| pages.app.is_known_tool(name)).collect();
     Ok(Answer {
         query: text,
         result,
         lessons,
+        tools,
     })
 }
 

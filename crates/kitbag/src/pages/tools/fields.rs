@@ -115,13 +115,8 @@ impl Field {
     fn parse(&self, text: &str) -> Result<Option<Value>, InvalidField> {
         // Browsers send line breaks as CRLF.
         let text = text.replace("\r\n", "\n");
-        let is_text = matches!(
-            self.kind,
-            FieldKind::Text | FieldKind::LongText | FieldKind::Date
-        );
         if text.is_empty() {
-            let is_empty_text = self.is_required && is_text;
-            return Ok(is_empty_text.then(|| Value::from("")));
+            return Ok(None);
         }
         match &self.kind {
             FieldKind::Text | FieldKind::LongText | FieldKind::Date => Ok(Some(text.into())),
@@ -327,7 +322,7 @@ mod tests {
             .map(|(id, text)| (id.to_owned(), text.to_owned()))
             .into();
         let expected = json!({
-            "size": 3, "body": "", "price": 1.5, "colour": 7, "gift": false, "tags": ["a", "b c"],
+            "size": 3, "price": 1.5, "colour": 7, "gift": false, "tags": ["a", "b c"],
             "address": { "city": "Oslo" }, "a\u{202e}b": "x\ny",
         });
         assert_eq!(

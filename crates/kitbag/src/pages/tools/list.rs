@@ -3,16 +3,15 @@
 use axum::extract::{Query, State};
 use axum::response::{Html, IntoResponse as _, Response};
 use kitbag_domain::WriteClass;
-use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::tool_table::{ToolFilter, ToolOrder, ToolSummary, ToolTable};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::offers::{self, OfferKind};
-use super::{effect_pill, tool_path};
+use super::{effect_pill, server_link, tool_path};
 use crate::pages::Pages;
 use crate::pages::elements::{
-    Tone, code_text, empty_state, link, live, number, pager, path_with, percent, pill, table, text,
+    Tone, code_text, empty_state, link, live, number, pager, percent, pill, summary, table,
 };
 use crate::pages::layout::{Section, failure_page, page};
 use crate::pages::visitor::Visitor;
@@ -125,10 +124,10 @@ fn tool_rows(tools: &[&&ToolSummary]) -> Markup {
             th scope="row" {
                 a href=(tool_path(&tool.row.name)) { (code_text(&tool.row.name)) }
                 @if let Some(description) = &tool.row.description {
-                    br; small { (text(&first_sentence(description))) }
+                    br; small { (summary(description)) }
                 }
             }
-            td { a href=(path_with("/ui/servers/", tool.row.server.as_str())) { (text(tool.row.server.as_str())) } }
+            td { (server_link(&tool.row.server)) }
             td {
                 (effect_pill(tool.write_class))
                 @if tool.unapproved.is_some() { " " (pill(Tone::Warn, "unapproved")) }

@@ -14,11 +14,12 @@ mod versions;
 
 use axum::Router;
 use axum::routing::get;
-use kitbag_domain::WriteClass;
-use maud::Markup;
+use kitbag_config::CatalogSettings;
+use kitbag_domain::{ServerName, WriteClass};
+use maud::{Markup, html};
 
 use super::Pages;
-use super::elements::{Tone, path_with, pill};
+use super::elements::{Tone, path_with, pill, text};
 
 pub(super) fn routes() -> Router<Pages> {
     Router::new()
@@ -33,6 +34,15 @@ pub(super) fn routes() -> Router<Pages> {
 /// Returns the path of a tool's page.
 pub(super) fn tool_path(name: &str) -> String {
     path_with("/ui/tools/", name)
+}
+
+/// The name of a server with a link; tools of tool files have no server of their own.
+pub(super) fn server_link(server: &ServerName) -> Markup {
+    let name = server.as_str();
+    html! {
+        @if name == CatalogSettings::SERVER { "tool files" }
+        @else { a href=(path_with("/ui/servers/", name)) { (text(name)) } }
+    }
 }
 
 /// The effect of a tool in colour and words.

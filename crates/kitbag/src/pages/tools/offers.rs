@@ -1,13 +1,14 @@
 //! Prompts, resources and skills in tables.
 
 use axum::response::Html;
-use kitbag_domain::text::first_sentence;
+use kitbag_domain::ServerName;
 use maud::{Markup, html};
 
 use super::list::{ListQuery, ROWS, tabs};
+use super::server_link;
 use crate::pages::Pages;
 use crate::pages::elements::{
-    code_text, empty_state, link, live, number, pager, path_with, table, text,
+    code_text, empty_state, link, live, number, pager, summary, table, text,
 };
 use crate::pages::layout::{Section, page};
 use crate::pages::visitor::Visitor;
@@ -22,7 +23,7 @@ pub(super) enum OfferKind {
 /// One row, whatever its kind.
 struct OfferRow {
     name: String,
-    server: String,
+    server: ServerName,
     about: String,
     description: String,
 }
@@ -124,9 +125,9 @@ fn offer_rows<'a>(kind: OfferKind, rows: impl Iterator<Item = &'a OfferRow>) -> 
         @for row in rows { tr {
             th scope="row" {
                 (code_text(&row.name))
-                @if !row.description.is_empty() { br; small { (text(&first_sentence(&row.description))) } }
+                @if !row.description.is_empty() { br; small { (summary(&row.description)) } }
             }
-            td { a href=(path_with("/ui/servers/", &row.server)) { (text(&row.server)) } }
+            td { (server_link(&row.server)) }
             td { (text(&row.about)) }
         } }
     };
@@ -138,7 +139,7 @@ fn prompts(pages: &Pages) -> Vec<OfferRow> {
         let arguments: Vec<String> = row.arguments.into_iter().map(|it| it.name).collect();
         OfferRow {
             name: row.name,
-            server: row.server.to_string(),
+            server: row.server,
             about: arguments.join(", "),
             description: row.description.unwrap_or_default(),
         }
@@ -152,7 +153,7 @@ fn resources(pages: &Pages) -> Vec<OfferRow> {
         let about = [row.mime_type.as_deref().unwrap_or_default(), kind];
         OfferRow {
             about: about.join(" ").trim().to_owned(),
-            server: row.server.to_string(),
+            server: row.server,
             description: row.description.or(row.name).unwrap_or_default(),
             name: row.uri,
         }
@@ -163,7 +164,7 @@ fn resources(pages: &Pages) -> Vec<OfferRow> {
 fn skills(pages: &Pages) -> Vec<OfferRow> {
     let rows = pages.app.skill_rows().into_iter().map(|row| OfferRow {
         name: row.name,
-        server: row.server.to_string(),
+        server: row.server,
         about: row
             .files
             .map_or_else(String::new, |files| files.to_string()),

@@ -1,5 +1,7 @@
 //! The result of a call for a person: text, pictures of harmless kinds, and the size of the rest.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
@@ -23,7 +25,7 @@ pub(super) fn render_result(result: &Value) -> Markup {
         @for block in blocks.iter().take(MAX_BLOCKS) { (render_block(block)) }
         @if blocks.len() > MAX_BLOCKS { p.muted { "… and " (blocks.len() - MAX_BLOCKS) " more parts." } }
         @if blocks.is_empty() && result.get("structuredContent").is_none() { p.muted { "The result is empty." } }
-        @if let Some(structured) = result.get("structuredContent") {
+        @if let Some(structured) = result.get("structuredContent").filter(|it| !is_repeated(it, blocks)) {
             details open[blocks.is_empty()] {
                 summary { "Structured content" }
                 (limited(&format!("{structured:#}")))
@@ -32,10 +34,30 @@ pub(super) fn render_result(result: &Value) -> Markup {
     }
 }
 
+/// Many servers send the structured content as text as well.
+fn is_repeated(structured: &Value, blocks: &[Value]) -> bool {
+    let mut texts = blocks.iter().filter_map(|block| get_str(block, "text"));
+    texts.any(|text| parse_compound(text).as_ref() == Some(structured))
+}
+
+/// Breaks JSON into lines.
+fn readable(text: &str) -> Cow<'_, str> {
+    match parse_compound(text) {
+        Some(value) => format!("{value:#}").into(),
+        None => text.into(),
+    }
+}
+
+/// Parses a text that is a JSON object or array, unless it is too long to be read.
+fn parse_compound(text: &str) -> Option<Value> {
+    let is_compound = text.starts_with(['{', '[']) && text.len() <= MAX_CHARS;
+    serde_json::from_str(text).ok().filter(|_| is_compound)
+}
+
 fn render_block(block: &Value) -> Markup {
     let resource = block.get("resource").unwrap_or(&Value::Null);
     match (get_str(block, "type"), get_str(block, "data")) {
-        (Some("text"), _) => limited(get_str(block, "text").unwrap_or_default()),
+        (Some("text"), _) => limited(&readable(get_str(block, "text").unwrap_or_default())),
         (Some("image"), Some(data)) => render_picture(block, data),
         (Some("resource"), _) => html! {
             p.muted { (text(get_str(resource, "uri").unwrap_or("a resource"))) }

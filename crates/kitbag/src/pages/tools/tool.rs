@@ -9,10 +9,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::try_it::{self, Attempt};
-use super::{effect_pill, versions};
+use super::{effect_pill, server_link, versions};
 use crate::pages::Pages;
 use crate::pages::elements::{
-    Tone, block_text, code_text, figure, link, live, number, path_with, percent, pill, text, time,
+    Tone, block_text, code_text, figure, link, live, number, percent, pill, prose, text, time,
 };
 use crate::pages::layout::{Section, failure_page, missing_page, page};
 use crate::pages::learned::tool_lessons;
@@ -65,7 +65,7 @@ pub(super) async fn tool_page(
     };
     let body = html! {
         (summary(tool))
-        (attempt.outcome())
+        (attempt.outcome(name))
         div.split {
             section aria-labelledby="try" { (try_it::section(visitor, tool, attempt)) }
             div {
@@ -84,13 +84,12 @@ pub(super) async fn tool_page(
 
 fn summary(tool: &ToolDetails) -> Markup {
     let row = &tool.summary.row;
-    let server = row.server.as_str();
     html! {
         p.row {
             (effect_pill(tool.summary.write_class))
             @if tool.is_read_by_name { small { "judging by its name and description; its server does not say" } }
             @if tool.summary.unapproved.is_some() { (pill(Tone::Warn, "unapproved")) }
-            a href=(path_with("/ui/servers/", server)) { (text(server)) }
+            (server_link(&row.server))
             a href=(link("/ui/calls", &[("tool", &row.name)])) { "Its calls" }
         }
         @if let Some(reason) = &tool.summary.unapproved {
@@ -99,7 +98,7 @@ fn summary(tool: &ToolDetails) -> Markup {
                 p { a href="#versions" { "Compare the definitions" } }
             }
         }
-        @if let Some(description) = &row.description { (block_text(description)) }
+        @if let Some(description) = &row.description { (prose(description)) }
     }
 }
 
@@ -137,7 +136,7 @@ fn priors_figures(priors: &PriorsRow) -> Markup {
     let ms = |value: Option<f64>| optional(value.map(|it| format!("{it} ms")));
     html! {
         dl.figures {
-            (figure("Success", optional(priors.success_rate.map(percent)), &html! { (priors.calls) " weighted calls" }))
+            (figure("Success", optional(priors.success_rate.map(percent)), &html! { (priors.calls) " calls; older ones count less" }))
             (figure("Median", ms(priors.p50_latency_ms), &html! {}))
             (figure("95 %", ms(priors.p95_latency_ms), &html! { "of calls are faster" }))
             (figure("99 %", ms(priors.p99_latency_ms), &html! { "of calls are faster" }))

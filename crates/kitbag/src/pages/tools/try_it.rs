@@ -6,6 +6,7 @@ use axum::Form;
 use axum::extract::{Path, State};
 use axum::response::{Redirect, Response};
 use kitbag_budget::estimate_result_tokens;
+use kitbag_domain::text::{reveal_invisible, strip_invisible};
 use kitbag_gateway::admin::app::{CallOptions, ToolDetails};
 use kitbag_wire::Raw;
 use maud::{Markup, html};
@@ -18,11 +19,11 @@ use super::tool_path;
 use crate::cli::failure::CommandFailure;
 use crate::pages::Pages;
 use crate::pages::elements::{
-    Tone, block_text, code_text, duration, hidden_csrf, number, pill, table, text,
+    Tone, block_text, code_text, duration, hidden_csrf, link, number, pill, table, text,
 };
 use crate::pages::layout::{Section, failure_page};
 use crate::pages::notice::render_failure;
-use crate::pages::visitor::Visitor;
+use crate::pages::visitor::{CSRF_FIELD, Visitor};
 
 /// The fields of the form that are not arguments.
 const JSON_FIELD: &str = "json";
@@ -46,7 +47,6 @@ enum AttemptOutcome {
     Invalid(String),
     /// The person has to confirm the call.
     Unconfirmed {
-        name: String,
         csrf: String,
         arguments: String,
         reason: &'static str,
@@ -89,7 +89,6 @@ pub(super) async fn call(
         Ok(arguments) => match reason_to_confirm(tool.summary.write_class) {
             Some(reason) if !attempt.filled.contains_key(CONFIRMED_FIELD) => {
                 AttemptOutcome::Unconfirmed {
-                    name,
                     csrf: visitor.csrf.to_string(),
                     arguments: Value::from(arguments).to_string(),
                     reason,
@@ -148,14 +147,14 @@ impl Attempt {
     }
 
     /// Renders what became of the call.
-    pub(super) fn outcome(&self) -> Markup {
+    pub(super) fn outcome(&self, tool: &str) -> Markup {
         let Some(outcome) = &self.outcome else {
             return html! {};
         };
         html! {
             section #result aria-labelledby="outcome" {
                 h2 #outcome { "Result" }
-                (outcome.render())
+                (outcome.render(tool))
             }
         }
     }
@@ -181,26 +180,25 @@ impl Attempt {
 }
 
 impl AttemptOutcome {
-    fn render(&self) -> Markup {
+    fn render(&self, tool: &str) -> Markup {
         match self {
             Self::Invalid(problem) => html! {
                 div.notice.bad role="alert" { p { "Nothing was called. " (text(problem)) } }
             },
             Self::Unconfirmed {
-                name,
                 csrf,
                 arguments,
                 reason,
             } => html! {
                 div.notice.warn role="alert" {
-                    p { strong { "Call " (code_text(name)) " with these arguments?" } " " (reason) }
+                    p { strong { "Call " (code_text(tool)) " with these arguments?" } " " (reason) }
                     (block_text(arguments))
-                    form.row method="post" action={ (tool_path(name)) "/call" } {
-                        input type="hidden" name=(crate::pages::visitor::CSRF_FIELD) value=(csrf);
-                        input type="hidden" name=(JSON_FIELD) value=(arguments);
+                    form.row method="post" action={ (tool_path(tool)) "/call" } {
+                        input type="hidden" name=(CSRF_FIELD) value=(csrf);
+                        input type="hidden" name=(JSON_FIELD) value=(to_ascii(arguments));
                         input type="hidden" name=(CONFIRMED_FIELD) value="yes";
                         button.danger autofocus { "Call it" }
-                        a href=(tool_path(name)) { "Cancel" }
+                        a href=(tool_path(tool)) { "Cancel" }
                     }
                 }
             },
@@ -219,12 +217,27 @@ impl AttemptOutcome {
                     @else { (pill(Tone::Good, "ok")) }
                     span.muted { (duration(*took)) " · about " (number(*tokens as u64)) " tokens · "
                         (number(result.get().len() as u64)) " bytes" }
-                    a href="/ui/calls" { "In the audit" }
+                    a href=(link("/ui/calls", &[("tool", tool)])) { "In the audit" }
                 }
                 (render_result(&value))
             },
         }
     }
+}
+
+/// Escapes the characters of a JSON text that a page would not keep.
+fn to_ascii(json: &str) -> String {
+    let mut ascii = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() {
+            ascii.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            ascii.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    ascii
 }
 
 /// Renders the form; for a reader, the parameters.
@@ -259,10 +272,15 @@ pub(super) fn section(visitor: &Visitor, tool: &ToolDetails, attempt: &Attempt) 
 }
 
 fn json_text(tool: &ToolDetails, attempt: &Attempt) -> String {
-    match (&attempt.json, attempt.arguments(tool)) {
+    let json = match (&attempt.json, attempt.arguments(tool)) {
         (Some(json), _) => json.clone(),
         (None, Ok(arguments)) if !arguments.is_empty() => format!("{:#}", Value::from(arguments)),
         _ => "{}".to_owned(),
+    };
+    // A page has no invisible characters.
+    match strip_invisible(&json) == json {
+        true => json,
+        false => to_ascii(&json),
     }
 }
 
@@ -284,7 +302,7 @@ fn input(field: &Field, id: &str, help: &str, value: &str) -> Markup {
     let (name, required) = (&field.id, field.is_required);
     html! {
         @match &field.kind {
-            FieldKind::Text => input #(id) name=(name) value=(value) aria-describedby=(help) autocomplete="off";,
+            FieldKind::Text => input #(id) name=(name) value=(value) required[required] aria-describedby=(help) autocomplete="off";,
             FieldKind::Date => input #(id) type="date" name=(name) value=(value) required[required] aria-describedby=(help);,
             FieldKind::Number { is_integer, minimum, maximum } =>
                 input #(id) type="number" name=(name) value=(value) required[required] aria-describedby=(help)
@@ -292,7 +310,7 @@ fn input(field: &Field, id: &str, help: &str, value: &str) -> Markup {
             FieldKind::Boolean => (select(field, id, help, value, &[Value::Bool(true), Value::Bool(false)])),
             FieldKind::Choice(choices) => (select(field, id, help, value, choices)),
             FieldKind::LongText =>
-                textarea #(id) name=(name) rows="4" aria-describedby=(help) { "\n" (value) },
+                textarea #(id) name=(name) rows="4" required[required] aria-describedby=(help) { "\n" (value) },
             FieldKind::Lines =>
                 textarea #(id) name=(name) rows="3" required[required] aria-describedby=(help) placeholder="One per line" { "\n" (value) },
             FieldKind::Json =>
@@ -308,7 +326,7 @@ fn select(field: &Field, id: &str, help: &str, value: &str, choices: &[Value]) -
             @for choice in choices {
                 @let json = choice.to_string();
                 option value=(json) selected[json == value] {
-                    @match choice { Value::String(text) => (kitbag_domain::text::reveal_invisible(text)), other => (other) }
+                    @match choice { Value::String(text) => (reveal_invisible(text)), other => (other) }
                 }
             }
         }
@@ -332,4 +350,18 @@ fn parameters(fields: &[Field]) -> Markup {
         &["Parameter", "Type", "Required", "Meaning"],
         &rows,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confirmed_arguments_are_those_that_were_given() {
+        let given = "{\"a\":\"ü\u{202e}\u{1f600}\\n\"}";
+        let sent = to_ascii(given);
+        assert!(sent.is_ascii());
+        let [given, sent] = [given, &sent].map(|it| serde_json::from_str::<Value>(it).unwrap());
+        assert_eq!(given, sent);
+    }
 }

@@ -122,7 +122,8 @@ pub(super) fn missing_page(visitor: &Visitor, section: Section, what: &str) -> R
 /// Renders the reason why there is no page.
 pub(super) fn error_page(status: StatusCode, reason: &str) -> Response {
     let body = html! {
-        p { (strip_invisible(reason)) }
+        @if reason.is_empty() { p { "There is no page for such a request." } }
+        @else { p { (text(reason)) } }
         p { a href="/ui" { "Go to the overview" } }
     };
     let title = status.canonical_reason().unwrap_or("Error");

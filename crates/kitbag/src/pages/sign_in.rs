@@ -17,7 +17,8 @@ use serde::Deserialize;
 use super::Pages;
 use super::layout::{bare_page, error_page};
 use super::visitor::{
-    Visitor, admit_visitor, page_role, session_cookie, set_cookie, with_security_headers,
+    Visitor, admit_visitor, explain_rejection, page_role, session_cookie, set_cookie,
+    with_security_headers,
 };
 
 pub(super) const SIGN_IN: &str = "/ui/sign-in";
@@ -38,7 +39,7 @@ pub(super) fn routes(pages: &Pages) -> Router<Pages> {
             reject_foreign,
         ))
         .layer(middleware::map_response(async |answer: Response| {
-            with_security_headers(answer)
+            with_security_headers(explain_rejection(answer).await)
         }))
         .merge(sign_out)
 }

@@ -11,7 +11,7 @@ use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, HeaderValue, REFERRER_POLICY, SET_COOKIE,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, HeaderValue, REFERRER_POLICY, SET_COOKIE,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::request::Parts;
@@ -161,7 +161,7 @@ pub(super) async fn admit_visitor(
 ) -> Response {
     let answer = match admit(&pages, peer, request).await {
         Ok((request, cookie)) => {
-            let mut answer = next.run(request).await;
+            let mut answer = explain_rejection(next.run(request).await).await;
             if let Some(cookie) = cookie {
                 answer.headers_mut().append(SET_COOKIE, cookie);
             }
@@ -354,6 +354,20 @@ pub(super) fn set_cookie(headers: &HeaderMap, id: &SessionId) -> HeaderValue {
     let (name, id) = (cookie_name(headers), id.as_str());
     let cookie = format!("{name}={id}; Path=/ui; HttpOnly; SameSite=Strict{secure}");
     HeaderValue::from_str(&cookie).expect("a port and base64 are valid in a header")
+}
+
+/// Turns the plain text with which the framework rejects a path, a query or a form into a page. It
+/// repeats what a link or a form says.
+pub(super) async fn explain_rejection(answer: Response) -> Response {
+    let status = answer.status();
+    let kind = answer.headers().get(CONTENT_TYPE);
+    let is_page = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    if is_page || !(status.is_client_error() || status.is_server_error()) {
+        return answer;
+    }
+    let reason = to_bytes(answer.into_body(), MAX_FORM_BYTES).await;
+    let reason = String::from_utf8_lossy(&reason.unwrap_or_default()).into_owned();
+    error_page(status, &reason)
 }
 
 /// Forbids scripts and styles from elsewhere and inline, framing, and caching.

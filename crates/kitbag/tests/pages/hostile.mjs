@@ -73,8 +73,8 @@ async function checkNothingRuns(page, what) {
     const found = await page.evaluate(() => ({
         ran: typeof canary !== 'undefined',
         elements: [...document.querySelectorAll(
-            'x-canary, main img, iframe, style, [style], [onclick], [onerror], [onfocus], [onmouseover], ' +
-                'script:not([src^="/ui/assets/"]), a[href^="javascript:" i], a[href*="evil.example"]',
+            'x-canary, main img:not([src^="data:image/"]), iframe, style, [style], [onclick], [onerror], [onfocus], [onmouseover], ' +
+                'script:not([src^="/ui/assets/"]), a[href^="javascript:" i], a[href^="http:"]',
         )].map(element => element.outerHTML.slice(0, 200)),
         html: `${document.title} ${document.documentElement.outerHTML}`,
         text: document.body.innerText,

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { discover, openWindow, withBrowser } from './browser.mjs';
-import { configure, testbed, Gateway, kitbag } from './gateway.mjs';
+import { Gateway, configure, demo, kitbag } from './gateway.mjs';
 
-configure(testbed('bed'));
+configure(demo('shop'));
 const gateway = await Gateway.start();
 await withBrowser(async browser => {
     const page = await openWindow(browser, { javaScriptEnabled: false });
@@ -14,21 +14,18 @@ await withBrowser(async browser => {
         await page.getByRole('heading', { level: 1 }).waitFor();
         assert.equal(await page.locator('#connection').isVisible(), false, path);
     }
-    await page.goto(`${gateway.base}/ui/tools/bed__echo`);
-    await main.getByLabel(/^message/).fill('without a script');
+    await page.goto(`${gateway.base}/ui/tools/shop__refund_order`);
+    await main.getByLabel(/^order/).fill('1004');
+    await main.getByLabel(/^reason/).fill('broken');
     await main.getByRole('button', { name: 'Call', exact: true }).click();
-    const confirm = main.getByRole('button', { name: 'Call it' });
-    await confirm.or(main.getByText('In the audit')).first().waitFor();
-    if (await confirm.isVisible()) {
-        await confirm.click();
-    }
-    await main.getByText('without a script').first().waitFor();
+    await main.getByRole('button', { name: 'Call it' }).click();
+    await main.getByText('refunded').first().waitFor();
     await page.getByRole('link', { name: 'Calls', exact: true }).click();
-    await main.getByLabel('Tool').fill('*echo*');
+    await main.getByLabel('Tool').fill('*refund*');
     await main.getByRole('button', { name: 'Filter' }).click();
     await page.waitForURL(/tool=/);
-    await main.locator('tr', { hasText: 'echo' }).first().waitFor();
-    await page.goto(`${gateway.base}/ui/servers/bed`);
+    await main.locator('tr', { hasText: 'refund' }).first().waitFor();
+    await page.goto(`${gateway.base}/ui/servers/shop`);
     await main.getByRole('button', { name: 'Restart' }).click();
     await main.getByText(/restarted/).first().waitFor();
     assert.match(kitbag('audit', '--json'), /kitbag ui/);

@@ -21,7 +21,7 @@ await withBrowser(async browser => {
     await main.getByRole('button', { name: 'Call it' }).click();
     await main.getByText('refunded').first().waitFor();
     await page.getByRole('link', { name: 'Calls', exact: true }).click();
-    await main.getByLabel('Tool').fill('*refund*');
+    await main.getByRole('searchbox', { name: 'Tool' }).fill('*refund*');
     await main.getByRole('button', { name: 'Filter' }).click();
     await page.waitForURL(/tool=/);
     await main.locator('tr', { hasText: 'refund' }).first().waitFor();

@@ -34,6 +34,7 @@ use kitbag_gateway::state::gateway::Gateway;
 
 use self::events::PageFeed;
 use self::servers::add::pending::PendingAdditions;
+use self::servers::server_lock::LockSummaries;
 use self::session::Sessions;
 
 /// What all pages share.
@@ -44,6 +45,7 @@ pub(crate) struct Pages {
     sessions: Arc<Sessions>,
     changes: Arc<PageFeed>,
     additions: Arc<PendingAdditions>,
+    locks: Arc<LockSummaries>,
 }
 
 impl Pages {
@@ -54,6 +56,7 @@ impl Pages {
             sessions: Arc::default(),
             changes: Arc::default(),
             additions: Arc::default(),
+            locks: Arc::default(),
         }
     }
 

@@ -48,7 +48,9 @@ pub(super) async fn show_server(
         );
     };
     let store = &gateway.services.store;
-    let details = match ServerDetails::read(spec, &config, Some(store)).await {
+    let listing = server.and_then(|it| it.listing());
+    let details = ServerDetails::read(spec, &config, Some(store), listing.as_deref());
+    let details = match details.await {
         Ok(details) => details,
         Err(error) => return unusable(&visitor, &name, &error).into_response(),
     };

@@ -138,7 +138,9 @@ impl TopicVersions {
         let stored = *store.watch_changes().borrow();
         (stored.secrets, stored.logins, stored.credentials).hash(&mut servers);
         Self {
-            calls: store.newest_audit_row_id().await.unwrap_or_default(),
+            // The hours of a chart are counted in the background.
+            calls: store.newest_audit_row_id().await.unwrap_or_default()
+                + pages.app.counted_hours() as i64,
             servers: servers.finish(),
             tools: Arc::as_ptr(&gateway.catalog()) as usize as u64,
             learned: stored.lessons + stored.priors + stored.learned_templates,

@@ -43,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::events::PageFeed;
 use self::servers::add::pending::PendingAdditions;
+use self::servers::server_lock::LockSummaries;
 use self::session::Sessions;
 
 /// What all pages share.
@@ -54,6 +55,7 @@ pub(crate) struct Pages {
     changes: Arc<PageFeed>,
     ended: CancellationToken,
     additions: Arc<PendingAdditions>,
+    locks: Arc<LockSummaries>,
 }
 
 impl Pages {
@@ -66,6 +68,7 @@ impl Pages {
             changes: Arc::default(),
             ended,
             additions: Arc::default(),
+            locks: Arc::default(),
         }
     }
 

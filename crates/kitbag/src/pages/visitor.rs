@@ -68,7 +68,7 @@ impl Visitor {
     /// Redirects to a page that shows the outcome of a change.
     pub(super) fn redirect(&self, to: &str, outcome: anyhow::Result<String>) -> Response {
         let notice = match outcome {
-            Ok(done) => Notice::Done(done),
+            Ok(done) => Notice::done(done),
             Err(error) => Notice::failed(&error),
         };
         self.redirect_with_notice(to, notice)

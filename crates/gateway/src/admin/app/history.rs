@@ -101,6 +101,13 @@ impl App {
     }
 }
 
+impl App {
+    /// Returns the number of hours that are counted so far.
+    pub fn counted_hours(&self) -> usize {
+        lock(&self.counted_hours.hours).len()
+    }
+}
+
 impl CountedHours {
     async fn refresh(&self, store: &Store, current: i64) -> Result<(), Error> {
         let _alone = self.counting.lock().await;

@@ -67,7 +67,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
         true => Some(Store::open(store_address(&config)?).await?),
         false => None,
     };
-    let details = ServerDetails::read(spec, &config, store.as_ref()).await;
+    let details = ServerDetails::read(spec, &config, store.as_ref(), None).await;
     if let Some(store) = store {
         store.close().await;
     }
@@ -75,13 +75,22 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
 }
 
 impl ServerDetails {
-    /// Reads what is known of a server without starting it.
+    /// Reads what is known of a server without starting it. Without its listing, the stored one is
+    /// read.
     pub(crate) async fn read(
         spec: &ServerSpec,
         config: &Config,
         store: Option<&Store>,
+        listing: Option<&Listing>,
     ) -> anyhow::Result<Self> {
-        let (state, offer) = read_stored(spec, config, store).await?;
+        // Without the key of the secrets, everything else is still known.
+        let mut states = server_states(config, store).await.unwrap_or_default();
+        let state = states.remove(&spec.name).unwrap_or_default();
+        let offer = match (listing, store) {
+            (Some(listing), _) => Some(ListedOffer::from_listing(listing)),
+            (None, Some(store)) => read_stored_offer(spec, store).await?,
+            (None, None) => None,
+        };
         Ok(Self {
             name: spec.name.clone(),
             enabled: !config.disabled.contains_key(&spec.name),
@@ -100,27 +109,20 @@ impl ServerDetails {
     }
 }
 
-async fn read_stored(
+async fn read_stored_offer(
     spec: &ServerSpec,
-    config: &Config,
-    store: Option<&Store>,
-) -> anyhow::Result<(ServerState, Option<ListedOffer>)> {
-    // Without the key of the secrets, everything else is still known.
-    let mut server_states = server_states(config, store).await.unwrap_or_default();
-    let state = server_states.remove(&spec.name).unwrap_or_default();
-    let Some(store) = store else {
-        return Ok((state, None));
-    };
+    store: &Store,
+) -> anyhow::Result<Option<ListedOffer>> {
     let stored = store
         .listing(&spec.name)
         .await?
         .filter(|it| it.fingerprint == spec.fingerprint());
     let listing = stored.and_then(|stored| serde_json::from_str::<Listing>(&stored.body).ok());
-    Ok((state, listing.map(ListedOffer::from_listing)))
+    Ok(listing.as_ref().map(ListedOffer::from_listing))
 }
 
 impl ListedOffer {
-    fn from_listing(listing: Listing) -> Self {
+    fn from_listing(listing: &Listing) -> Self {
         Self {
             era: listing.era.to_string(),
             tools: listing.tools.len(),
@@ -131,8 +133,8 @@ impl ListedOffer {
                 .iter()
                 .map(|it| format!("{}: {}", it.about, it.what))
                 .collect(),
-            instructions: listing.instructions,
-            version: listing.version,
+            instructions: listing.instructions.clone(),
+            version: listing.version.clone(),
         }
     }
 }

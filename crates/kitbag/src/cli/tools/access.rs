@@ -84,7 +84,7 @@ fn format_decision(decision: &AccessDecision) -> String {
     if let Some(reason) = &decision.reason {
         text += &format!("\n{reason}");
     }
-    if !decision.is_listed {
+    if !decision.is_listed && decision.outcome != AccessOutcome::Unknown {
         text += "\nNo server lists this tool.";
     }
     strip_controls(&text)

@@ -63,7 +63,7 @@ pub(super) struct RotateForm {
 
 pub(super) fn render_form(visitor: &Visitor) -> Markup {
     html! {
-        details.confirm {
+        div.row { details.confirm {
             summary.button { "Create a key…" }
             div.panel {
                 form.stack method="post" action="/ui/access/keys" {
@@ -79,7 +79,7 @@ pub(super) fn render_form(visitor: &Visitor) -> Markup {
                     p { button.primary { "Create key" } }
                 }
             }
-        }
+        } }
     }
 }
 
@@ -130,7 +130,7 @@ fn render_key(key: &KeyInfo, visitor: &Visitor) -> Markup {
         true => Tone::Good,
     };
     html! { tr {
-        th scope="row" { (code_text(&key.id.0)) }
+        th.nowrap scope="row" { (code_text(&key.id.0)) }
         td { (key.role.as_str()) }
         td { @match tenant_of_role(key.role, &key.tenant) { Some(tenant) => (text(tenant.as_str())), None => span.muted { "all" } } }
         td { @if let Some(label) = &key.label { (text(label)) } }

@@ -19,7 +19,7 @@ pub(super) async fn render(store: &Store) -> anyhow::Result<Markup> {
             (empty_state("No rejected keys lately.", &html! { "Unknown, revoked and expired keys that clients present appear here." }))
         } @else {
             (table("Rejected keys, newest first", &["Time", "Reason", "Key", "Address", "Further"], &rows))
-            p.muted { "All of them: " code { "kitbag audit --kind key_refused" } }
+            p.muted { "All of them: " code { "kitbag audit --event key_refused" } }
         }
     })
 }

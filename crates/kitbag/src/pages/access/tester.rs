@@ -60,7 +60,7 @@ fn render_decision(decision: &AccessDecision) -> Markup {
         div.card role="status" {
             p { (code_text(&decision.tool)) " " (pill(tone, describe_outcome(decision.outcome))) }
             @if let Some(reason) = &decision.reason { p { (text(reason)) } }
-            @if !decision.is_listed { p.muted { "No server lists this tool; the rules apply to it all the same." } }
+            @if !decision.is_listed && decision.outcome != AccessOutcome::Unknown { p.muted { "No server lists this tool; the rules apply to it all the same." } }
         }
     }
 }

@@ -4,7 +4,7 @@ use kitbag_gateway::admin::app::{HourOfUse, UseHistory};
 use maud::{Markup, html};
 
 use crate::pages::chart::{Bar, bars, nested_bars};
-use crate::pages::elements::{empty_state, time};
+use crate::pages::elements::{empty_state, number, time};
 
 pub(super) fn render(history: &UseHistory) -> Markup {
     let chart = |parts: fn(&HourOfUse) -> Vec<f64>| -> Vec<Bar> {
@@ -38,14 +38,26 @@ pub(super) fn render(history: &UseHistory) -> Markup {
             }))
         } @else {
             div.split {
-                div { (bars("Calls per hour (UTC)", &["completed", "rejected", "failed"], &calls)) }
-                div { (nested_bars("Latency in ms (UTC)", &["median", "95 %"], &latencies)) }
-                div { (bars("Tokens per hour (UTC)", &["spent", "saved"], &tokens)) }
+                div { (bars(&titled("Calls per hour", &calls), &["completed", "rejected", "failed"], &calls)) }
+                div { (nested_bars(&format!("Latency in ms (UTC), at most {}", number(slowest(&latencies))), &["median", "95 %"], &latencies)) }
+                div { (bars(&titled("Tokens per hour", &tokens), &["spent", "saved"], &tokens)) }
             }
             p.muted { "Tokens are estimates. Those of tool lists are counted since the gateway was started, "
                 (time(history.lists_since)) "." }
         }
     }
+}
+
+/// Adds the height of the highest bar to a title.
+fn titled(title: &str, bars: &[Bar]) -> String {
+    let highest = bars.iter().map(|bar| bar.parts.iter().sum::<f64>());
+    let highest = highest.fold(0.0, f64::max);
+    format!("{title} (UTC), at most {}", number(highest as u64))
+}
+
+fn slowest(bars: &[Bar]) -> u64 {
+    let parts = bars.iter().flat_map(|bar| &bar.parts);
+    parts.copied().fold(0.0, f64::max).ceil() as u64
 }
 
 fn label(hour: &HourOfUse) -> String {

@@ -9,7 +9,7 @@ mod change;
 pub(super) mod condition;
 pub(super) mod list;
 mod login;
-mod server_lock;
+pub(super) mod server_lock;
 mod show;
 
 use axum::Router;

@@ -1,12 +1,18 @@
 //! The lock of a server: what was approved, what differs from it, and the buttons that decide.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+
 use anyhow::{Context as _, bail};
 use axum::Form;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use kitbag_config::LockState;
+use kitbag_domain::sync::lock;
 use kitbag_domain::{Action, ServerName};
+use kitbag_gateway::state::gateway::Gateway;
 use kitbag_lockfile::{DefinitionDifference, MemberChange};
+use kitbag_upstream::Listing;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,6 +31,8 @@ use crate::pages::visitor::Visitor;
 
 /// More differences are on the command line.
 const MAX_DIFFERENCES: usize = 50;
+/// Beyond this, the cache is cleared.
+const MAX_CACHED: usize = 64;
 const MAX_VALUE_CHARS: usize = 4_000;
 
 #[derive(Deserialize)]
@@ -37,6 +45,75 @@ pub(super) struct Decision {
     /// Stands for the definitions that the person saw.
     #[serde(default)]
     seen: String,
+}
+
+/// What a page shows of the lock of a server.
+struct LockSummary {
+    is_locked: bool,
+    /// The number of listed definitions.
+    definitions: usize,
+    /// Suspicious text in the definitions that a lock would approve.
+    marks: Vec<(String, String)>,
+    seen: String,
+    drift: Vec<DriftRow>,
+}
+
+/// The summaries of servers that were looked at. Reading thousands of definitions takes long, and
+/// an open page is refreshed every second.
+#[derive(Default)]
+pub(in crate::pages) struct LockSummaries(Mutex<HashMap<ServerName, CachedSummary>>);
+
+struct CachedSummary {
+    gateway: Weak<Gateway>,
+    listing: Weak<Listing>,
+    summary: Arc<LockSummary>,
+}
+
+impl LockSummary {
+    fn new(lock: ServerLock) -> Self {
+        let marks = match lock.is_locked {
+            true => Vec::new(),
+            false => lock.find_marks(),
+        };
+        let marks = marks.iter().take(MAX_DIFFERENCES);
+        Self {
+            is_locked: lock.is_locked,
+            definitions: lock.definitions().len(),
+            marks: marks
+                .map(|(name, mark)| ((*name).to_owned(), mark.to_string()))
+                .collect(),
+            seen: lock.seen(),
+            drift: lock.drift,
+        }
+    }
+}
+
+async fn read_summary(pages: &Pages, name: &ServerName) -> anyhow::Result<Arc<LockSummary>> {
+    let gateway = pages.gateway();
+    let listing = gateway
+        .upstreams
+        .get(name)
+        .and_then(|server| server.listing());
+    let listing = listing.map_or_else(Weak::new, |it| Arc::downgrade(&it));
+    let gateway = Arc::downgrade(&gateway);
+    if let Some(cached) = lock(&pages.locks.0).get(name)
+        && cached.gateway.ptr_eq(&gateway)
+        && cached.listing.ptr_eq(&listing)
+    {
+        return Ok(cached.summary.clone());
+    }
+    let summary = Arc::new(LockSummary::new(read_lock(pages, name).await?));
+    let mut cached = lock(&pages.locks.0);
+    if cached.len() >= MAX_CACHED {
+        cached.clear();
+    }
+    let entry = CachedSummary {
+        gateway,
+        listing,
+        summary: summary.clone(),
+    };
+    cached.insert(name.clone(), entry);
+    Ok(summary)
 }
 
 async fn read_lock(pages: &Pages, name: &ServerName) -> anyhow::Result<ServerLock> {
@@ -53,15 +130,15 @@ pub(super) async fn decide(
 ) -> Response {
     let outcome = async {
         let gateway = pages.gateway();
-        let lock = read_lock(&pages, &name).await?;
+        let server_lock = read_lock(&pages, &name).await?;
         let decision = match form.decision.as_str() {
-            "lock" if !lock.is_locked => LockDecision::Lock,
+            "lock" if !server_lock.is_locked => LockDecision::Lock,
             "approve" => LockDecision::Approve(Some(&form.name)),
             "approve_all" => LockDecision::Approve(None),
             "unlock" => LockDecision::Unlock,
             _ => bail!("`{name}` is locked already"),
         };
-        if !matches!(decision, LockDecision::Unlock) && form.seen != lock.seen() {
+        if !matches!(decision, LockDecision::Unlock) && form.seen != server_lock.seen() {
             bail!("the server has changed its definitions since you saw them; review them again");
         }
         let path = pages
@@ -70,7 +147,9 @@ pub(super) async fn decide(
             .context("there is no home for a lock file")?;
         let event = visitor.change_event(Action::LockChanged, &path.display().to_string(), None);
         let (state, store) = (&gateway.lock.state, &gateway.services.store);
-        let done = lock.decide(decision, state, &path, store, event).await?;
+        let done = server_lock
+            .decide(decision, state, &path, store, event)
+            .await?;
         Ok(format!(
             "{done} The running gateway loads it within a second."
         ))
@@ -80,7 +159,7 @@ pub(super) async fn decide(
 
 pub(super) async fn render(pages: &Pages, name: &ServerName, visitor: &Visitor) -> Markup {
     let gateway = pages.gateway();
-    match read_lock(pages, name).await {
+    match read_summary(pages, name).await {
         Ok(lock) if lock.is_locked => render_locked(&lock, name, visitor),
         Ok(lock) => {
             let is_first = matches!(gateway.lock.state, LockState::Absent);
@@ -91,12 +170,12 @@ pub(super) async fn render(pages: &Pages, name: &ServerName, visitor: &Visitor) 
 }
 
 fn render_unlocked(
-    lock: &ServerLock,
+    lock: &LockSummary,
     name: &ServerName,
     is_first: bool,
     visitor: &Visitor,
 ) -> Markup {
-    let (marks, seen) = (lock.find_marks(), lock.seen());
+    let LockSummary { marks, seen, .. } = lock;
     html! {
         p { (pill(Tone::Neutral, "not locked"))
             " Changes of its tools reach clients at once. A lock approves the definitions of now, and hides later "
@@ -106,30 +185,30 @@ fn render_unlocked(
         @if !marks.is_empty() {
             div.notice.warn {
                 p { strong { "Read these definitions before you approve them:" } }
-                ul { @for (definition, mark) in &marks { li { (code_text(definition)) ": " (text(&mark.to_string())) } } }
+                ul { @for (definition, mark) in marks { li { (code_text(definition)) ": " (text(mark)) } } }
             }
         }
-        @if !lock.definitions().is_empty() {
-            (action_button(visitor, &change_path(name, "lock"), "Lock this server", &[("decision", "lock"), ("seen", &seen)]))
+        @if lock.definitions > 0 {
+            (action_button(visitor, &change_path(name, "lock"), "Lock this server", &[("decision", "lock"), ("seen", seen)]))
         }
     }
 }
 
-fn render_locked(lock: &ServerLock, name: &ServerName, visitor: &Visitor) -> Markup {
-    let (action, seen, drifted) = (change_path(name, "lock"), lock.seen(), lock.drift.len());
+fn render_locked(lock: &LockSummary, name: &ServerName, visitor: &Visitor) -> Markup {
+    let (action, seen, drifted) = (change_path(name, "lock"), &lock.seen, lock.drift.len());
     html! {
         @if drifted == 0 {
-            p { (pill(Tone::Good, "locked")) " All " (pluralize(lock.definitions().len(), "definition")) " are as approved." }
+            p { (pill(Tone::Good, "locked")) " All " (pluralize(lock.definitions, "definition")) " are as approved." }
         } @else {
             p { (pill(Tone::Warn, "drift")) " " (pluralize(drifted, "definition"))
                 " differ from what was approved. New and changed ones are hidden from clients until you approve them." }
-            @for row in lock.drift.iter().take(MAX_DIFFERENCES) { (render_drift(row, name, &seen, visitor)) }
+            @for row in lock.drift.iter().take(MAX_DIFFERENCES) { (render_drift(row, name, seen, visitor)) }
             @if drifted > MAX_DIFFERENCES {
                 p { "The others: " code { "kitbag lock diff " (name) } }
             }
             @if drifted > 1 {
                 (confirmed_button(visitor, &action, "Approve all", &format!("Approve all {drifted} differences of `{name}`?"),
-                    &[("decision", "approve_all"), ("seen", &seen)]))
+                    &[("decision", "approve_all"), ("seen", seen)]))
                 " "
             }
         }

@@ -5,6 +5,7 @@ use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
 use kitbag_config::Config;
 use kitbag_domain::{ServerName, Timestamp};
+use kitbag_store::{AuditQuery, AuditRow, AuditRowContent, AuditRowKind, Store};
 use kitbag_upstream::{LogLevel, LogLine, LogStream, Server};
 use maud::{Markup, html};
 
@@ -18,14 +19,16 @@ use crate::cli::servers::show::{ListedOffer, ServerDetails};
 use crate::cli::servers::state::Login;
 use crate::pages::Pages;
 use crate::pages::elements::{
-    Tone, action_button, block_text, code_text, confirmed_button, empty_state, figure, live,
-    number, pill, table, text, time,
+    Tone, action_button, block_text, code_text, confirmed_button, duration, empty_state, figure,
+    live, number, outcome_pill, pill, table, text, time,
 };
 use crate::pages::layout::{Section, error_page, page};
 use crate::pages::notice::render_failure;
 use crate::pages::visitor::Visitor;
 
 const LOG_LINES: usize = 100;
+/// More are on the page of calls.
+const CALLS: u32 = 5;
 
 pub(super) async fn show_server(
     State(pages): State<Pages>,
@@ -48,7 +51,9 @@ pub(super) async fn show_server(
         );
     };
     let store = &gateway.services.store;
-    let details = match ServerDetails::read(spec, &config, Some(store)).await {
+    let listing = server.and_then(|it| it.listing());
+    let details = ServerDetails::read(spec, &config, Some(store), listing.as_deref());
+    let details = match details.await {
         Ok(details) => details,
         Err(error) => return unusable(&visitor, &name, &error).into_response(),
     };
@@ -65,6 +70,8 @@ pub(super) async fn show_server(
             h2 #lock { "Lock" }
             (live("definitions", "tools", &server_lock::render(&pages, &name, &visitor).await))
         }
+        h2 { "Last calls" }
+        (live("calls", "calls", &render_calls(&name, store).await))
         h2 { "Log" }
         (live("log", "logs", &render_log(&name, &config)))
     };
@@ -130,7 +137,6 @@ fn render_buttons(
                 (confirmed_button(visitor, &change_path(name, "remove"), "Remove",
                     "This removes the server from the configuration file. Its secrets and its log stay.", &[]))
             }
-            a.button href={ "/ui/calls?server=" (name) } { "Its calls" }
         }
     }
 }
@@ -218,6 +224,45 @@ fn render_offer(details: &ServerDetails) -> Markup {
             ul { @for problem in &offer.problems { li { (text(problem)) } } }
         }
     }
+}
+
+async fn render_calls(name: &ServerName, store: &Store) -> Markup {
+    let query = AuditQuery {
+        server: Some(name.clone()),
+        kinds: vec![AuditRowKind::Call],
+        ..AuditQuery::newest(CALLS)
+    };
+    let calls = match store.read_audit(&query).await {
+        Ok(calls) => calls,
+        Err(error) => return render_failure(&CommandFailure::from_error(&error.into())),
+    };
+    let rows = html! { @for call in &calls { (call_row(call)) } };
+    html! {
+        @if calls.is_empty() {
+            (empty_state("No calls yet.", &html! { a href={ "/ui/tools?server=" (name) } { "Try one of its tools" } }))
+        } @else {
+            (table("Last calls", &["Time", "Tool", "Tenant", "Outcome", "#Took"], &rows))
+            p { a href={ "/ui/calls?server=" (name) } { "All calls" } }
+        }
+    }
+}
+
+fn call_row(call: &AuditRow) -> Markup {
+    let AuditRowContent::Call {
+        capability,
+        latency,
+        ..
+    } = &call.content
+    else {
+        return html! {};
+    };
+    html! { tr {
+        td { (time(call.at)) }
+        td { (code_text(&capability.name)) }
+        td { @if let Some(tenant) = &call.tenant { (text(tenant.as_str())) } }
+        td { (outcome_pill(call.outcome)) }
+        td.number { (duration(*latency)) }
+    } }
 }
 
 /// Renders the last lines, newest first, so that new lines appear in view.

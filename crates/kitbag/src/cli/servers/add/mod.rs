@@ -264,7 +264,11 @@ impl Draft {
 }
 
 /// Returns an error if the name is taken and `force` is false.
-fn check_name_is_free(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()> {
+pub(crate) fn check_name_is_free(
+    config: &Config,
+    name: &ServerName,
+    force: bool,
+) -> anyhow::Result<()> {
     if config.find_server(name).is_none() || force {
         return Ok(());
     }

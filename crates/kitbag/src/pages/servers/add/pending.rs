@@ -21,7 +21,7 @@ pub(in crate::pages) struct PendingAdditions(Mutex<HashMap<String, (Instant, Arc
 
 pub(super) enum Addition {
     Registered {
-        server: Mutex<Option<ServerToAdd>>,
+        server: Box<Mutex<Option<ServerToAdd>>>,
         review: Review,
     },
     /// The text of a client's file. What it adds depends on the configuration at that time.

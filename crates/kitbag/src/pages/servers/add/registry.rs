@@ -14,6 +14,7 @@ use super::{ADD, ADD_REGISTERED};
 use crate::cli::failure::CommandFailure;
 use crate::cli::output::{Output, pluralize};
 use crate::cli::servers::add::answers::describe_input;
+use crate::cli::servers::add::check_name_is_free;
 use crate::cli::servers::add::from_registry::RegistryOffer;
 use crate::cli::servers::find::search_registry;
 use crate::pages::Pages;
@@ -160,6 +161,7 @@ pub(super) async fn prepare(
     };
     let prepared = async {
         let name: ServerName = field("name").trim().parse()?;
+        check_name_is_free(&pages.source.load()?, &name, false)?;
         let (entry, registry): (EntryName, _) = (field("entry").parse()?, open_registry(&pages)?);
         let offer = RegistryOffer::fetch(&entry, &registry).await?;
         let values = fields.iter().filter_map(|(key, value)| {
@@ -172,7 +174,7 @@ pub(super) async fn prepare(
         let built = offer.build_server(&name, &values, &registry, &pages.source, output);
         let (server, review) = built.await?;
         anyhow::Ok(Addition::Registered {
-            server: Some(server).into(),
+            server: Box::new(Some(server).into()),
             review,
         })
     };

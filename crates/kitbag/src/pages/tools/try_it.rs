@@ -6,6 +6,7 @@ use axum::Form;
 use axum::extract::{Path, State};
 use axum::response::{Redirect, Response};
 use kitbag_budget::estimate_result_tokens;
+use kitbag_domain::Outcome;
 use kitbag_domain::text::{reveal_invisible, strip_invisible};
 use kitbag_gateway::admin::app::{CallOptions, ToolDetails};
 use kitbag_wire::Raw;
@@ -19,7 +20,8 @@ use super::tool_path;
 use crate::cli::failure::CommandFailure;
 use crate::pages::Pages;
 use crate::pages::elements::{
-    Tone, block_text, code_text, duration, hidden_csrf, link, number, pill, table, text,
+    Tone, block_text, code_text, duration, hidden_csrf, link, number, outcome_pill, pill, table,
+    text,
 };
 use crate::pages::layout::{Section, failure_page};
 use crate::pages::notice::render_failure;
@@ -213,8 +215,8 @@ impl AttemptOutcome {
             } => html! {
                 @let value = serde_json::from_str(result.get()).unwrap_or(Value::Null);
                 p.row {
-                    @if value.get("isError") == Some(&Value::Bool(true)) { (pill(Tone::Bad, "tool error")) }
-                    @else { (pill(Tone::Good, "ok")) }
+                    @let is_error = value.get("isError") == Some(&Value::Bool(true));
+                    (outcome_pill(if is_error { Outcome::ToolError } else { Outcome::Ok }))
                     span.muted { (duration(*took)) " · about " (number(*tokens as u64)) " tokens · "
                         (number(result.get().len() as u64)) " bytes" }
                     a href=(link("/ui/calls", &[("tool", tool)])) { "In the audit" }

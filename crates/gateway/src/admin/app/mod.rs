@@ -68,8 +68,8 @@ pub struct App {
     /// The address on which the gateway serves HTTP, if any.
     address: OnceLock<SocketAddr>,
     /// The table of all tools, until it changes.
-    tool_table: Mutex<Option<Arc<ToolTable>>>,
-    search_curve: SearchCurve,
+    tool_table: tokio::sync::Mutex<Option<Arc<ToolTable>>>,
+    search_curve: Arc<SearchCurve>,
 }
 
 /// Progress and cancellation of a request.
@@ -102,8 +102,8 @@ impl App {
             background: Mutex::new(background),
             since: now(),
             address: OnceLock::new(),
-            tool_table: Mutex::default(),
-            search_curve: SearchCurve::default(),
+            tool_table: tokio::sync::Mutex::default(),
+            search_curve: Arc::default(),
         })
     }
 
@@ -112,7 +112,7 @@ impl App {
     }
 
     /// Returns the curve of searches that clients need, with the days that were counted.
-    pub fn search_curve(&self) -> &SearchCurve {
+    pub fn search_curve(&self) -> &Arc<SearchCurve> {
         &self.search_curve
     }
 

@@ -1,7 +1,8 @@
 //! The curve of searches that clients need for one successful call, by day: what learning is for.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kitbag_domain::Timestamp;
@@ -10,6 +11,7 @@ use kitbag_store::{Error, SearchCounts, Store};
 use serde::Serialize;
 
 const DAY: i64 = 86_400_000;
+const MINUTE: i64 = 60_000;
 
 /// The searches and successful calls of one day in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -21,9 +23,20 @@ pub struct SearchDay {
     pub calls: u64,
 }
 
-/// Days that are over do not change, so they are counted once.
+/// Days that are over do not change, so they are counted once. Today is counted once a minute.
 #[derive(Debug, Default)]
-pub struct SearchCurve(Mutex<BTreeMap<i64, SearchCounts>>);
+pub struct SearchCurve {
+    finished: Mutex<BTreeMap<i64, SearchCounts>>,
+    today: Mutex<Option<CountedToday>>,
+    is_counting: AtomicBool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct CountedToday {
+    number: i64,
+    counted_at: Timestamp,
+    counts: SearchCounts,
+}
 
 /// The last days, and whether all of them are counted.
 #[derive(Debug)]
@@ -34,7 +47,7 @@ pub struct CountedDays {
 }
 
 impl SearchCurve {
-    /// Counts the last days, from today back, until the time is over. What is counted is there at
+    /// Counts the last days, from today back, until the time is over. What was counted is there at
     /// the next call.
     pub async fn count_days(
         &self,
@@ -46,11 +59,10 @@ impl SearchCurve {
         let (started, today) = (Instant::now(), now.0.div_euclid(DAY));
         let mut counted = Vec::new();
         for number in (0..i64::from(days)).map(|back| today - back) {
-            let known = lock(&self.0).get(&number).copied();
-            let counts = match known {
+            let counts = match self.known_counts(number, now) {
                 Some(known) => known,
-                None if started.elapsed() > time && number != today => break,
-                None => self.count_day(store, number, today).await?,
+                None if started.elapsed() > time => break,
+                None => self.count_day(store, number, now).await?,
             };
             counted.push(SearchDay {
                 number,
@@ -65,16 +77,44 @@ impl SearchCurve {
         })
     }
 
+    /// Counts all of these days in the background, unless this is being done.
+    pub fn count_in_background(self: &Arc<Self>, store: &Store, days: u32, now: Timestamp) {
+        if self.is_counting.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (curve, store) = (self.clone(), store.clone());
+        tokio::spawn(async move {
+            if let Err(error) = curve.count_days(&store, days, now, Duration::MAX).await {
+                tracing::warn!(%error, "failed to count searches by day");
+            }
+            curve.is_counting.store(false, Ordering::Relaxed);
+        });
+    }
+
+    fn known_counts(&self, number: i64, now: Timestamp) -> Option<SearchCounts> {
+        let is_recent =
+            |today: &CountedToday| today.number == number && now.0 - today.counted_at.0 < MINUTE;
+        let today = lock(&self.today).filter(is_recent).map(|it| it.counts);
+        today.or_else(|| lock(&self.finished).get(&number).copied())
+    }
+
     async fn count_day(
         &self,
         store: &Store,
         number: i64,
-        today: i64,
+        now: Timestamp,
     ) -> Result<SearchCounts, Error> {
         let [since, until] = [number, number + 1].map(|day| Timestamp(day * DAY));
         let counts = store.search_counts(since, until).await?;
-        if number < today {
-            lock(&self.0).insert(number, counts);
+        if until <= now {
+            lock(&self.finished).insert(number, counts);
+        } else {
+            let counted_at = now;
+            *lock(&self.today) = Some(CountedToday {
+                number,
+                counted_at,
+                counts,
+            });
         }
         Ok(counts)
     }

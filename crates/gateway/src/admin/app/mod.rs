@@ -75,8 +75,8 @@ pub struct App {
     address: OnceLock<SocketAddr>,
     counted_hours: Arc<history::CountedHours>,
     /// The table of all tools, until it changes.
-    tool_table: Mutex<Option<Arc<ToolTable>>>,
-    search_curve: SearchCurve,
+    tool_table: tokio::sync::Mutex<Option<Arc<ToolTable>>>,
+    search_curve: Arc<SearchCurve>,
 }
 
 /// Progress and cancellation of a request.
@@ -110,8 +110,8 @@ impl App {
             since: now(),
             address: OnceLock::new(),
             counted_hours: Arc::default(),
-            tool_table: Mutex::default(),
-            search_curve: SearchCurve::default(),
+            tool_table: tokio::sync::Mutex::default(),
+            search_curve: Arc::default(),
         })
     }
 
@@ -120,7 +120,7 @@ impl App {
     }
 
     /// Returns the curve of searches that clients need, with the days that were counted.
-    pub fn search_curve(&self) -> &SearchCurve {
+    pub fn search_curve(&self) -> &Arc<SearchCurve> {
         &self.search_curve
     }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kitbag_budget::estimate_tokens;
 use kitbag_config::{LockState, ServerLock};
-use kitbag_domain::sync::lock;
 use kitbag_domain::{Caller, Capability, Surface};
 use kitbag_lockfile::{DefinitionDifference, Drift, ListedOffer, Mark, find_marks};
 use kitbag_schema::LineDetail;
@@ -63,9 +62,12 @@ impl App {
         let gateway = self.host.gateway();
         let store = &gateway.services.store;
         let changes = store.watch_changes().borrow().priors;
-        let known = lock(&self.tool_table).clone();
-        if let Some(known) = known.filter(|it| it.is_current(&gateway.catalog(), changes)) {
-            return Ok(known);
+        // One build at a time: with ten thousand tools it takes a tenth of a second.
+        let mut known = self.tool_table.lock().await;
+        if let Some(table) = &*known
+            && table.is_current(&gateway.catalog(), changes)
+        {
+            return Ok(table.clone());
         }
         let declared = DeclaredPriors {
             tools: &gateway.overrides,
@@ -73,8 +75,10 @@ impl App {
         };
         let namespace = gateway.services.index.namespace().await?;
         let priors = read_namespace(declared, store, &namespace).await?;
-        let table = Arc::new(ToolTable::build(&gateway, priors, changes));
-        *lock(&self.tool_table) = Some(table.clone());
+        let built_from = gateway.clone();
+        let build = move || ToolTable::build(&built_from, priors, changes);
+        let table = Arc::new(tokio::task::spawn_blocking(build).await?);
+        *known = Some(table.clone());
         Ok(table)
     }
 

@@ -11,16 +11,16 @@ use crate::pages::chart::{Bar, bars};
 use crate::pages::elements::{exact_time, figure, number};
 
 const DAYS: u32 = 30;
-/// Older days are counted when the page is opened again.
+/// The page does not wait longer; the rest is counted in the background.
 const COUNTING_TIME: Duration = Duration::from_millis(100);
 
 pub(super) async fn section(pages: &Pages) -> anyhow::Result<Markup> {
-    let store = &pages.gateway().services.store;
-    let counted = pages
-        .app
-        .search_curve()
-        .count_days(store, DAYS, now(), COUNTING_TIME)
-        .await?;
+    let (gateway, curve) = (pages.gateway(), pages.app.search_curve());
+    let store = &gateway.services.store;
+    let counted = curve.count_days(store, DAYS, now(), COUNTING_TIME).await?;
+    if !counted.is_complete {
+        curve.count_in_background(store, DAYS, now());
+    }
     let days = &counted.days;
     let (searches, calls) = days.iter().fold((0, 0), |(searches, calls), day| {
         (searches + day.searches, calls + day.calls)
@@ -39,7 +39,7 @@ pub(super) async fn section(pages: &Pages) -> anyhow::Result<Markup> {
         @if searches + calls > 0 {
             (bars("Searches per successful call, by day (UTC)", &["searches per call"], &bars_of))
         }
-        @if !counted.is_complete { p.muted role="status" { "Earlier days are counted when you open this page again." } }
+        @if !counted.is_complete { p.muted role="status" { "Earlier days are being counted. Open this page again in a moment." } }
     })
 }
 

@@ -2,9 +2,11 @@
 //!
 //! - `list`: all tools; `offers`: prompts, resources and skills
 //! - `tool`: one tool; `versions`: its approved definition and the current one
-//! - `try_it`: calls a tool with a form; `fields`: the fields of the form; `result`: the answer
+//! - `try_it`: calls a tool; `form`: the form to fill; `fields`: its fields and the arguments from
+//!   them; `result`: the answer
 
 mod fields;
+mod form;
 mod list;
 mod offers;
 mod result;

@@ -8,7 +8,8 @@ use kitbag_gateway::admin::priors_report::PriorsRow;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::try_it::{self, Attempt};
+use super::form;
+use super::try_it::Attempt;
 use super::{effect_pill, server_link, versions};
 use crate::pages::Pages;
 use crate::pages::elements::{
@@ -67,7 +68,7 @@ pub(super) async fn tool_page(
         (summary(tool))
         (attempt.outcome(name))
         div.split {
-            section aria-labelledby="try" { (try_it::section(visitor, tool, attempt)) }
+            section aria-labelledby="try" { (form::section(visitor, tool, attempt)) }
             div {
                 section aria-labelledby="signature" { (signature(tool)) }
                 section aria-labelledby="record" { (record(tool)) }

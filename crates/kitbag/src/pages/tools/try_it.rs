@@ -6,27 +6,27 @@ use axum::Form;
 use axum::extract::{Path, State};
 use axum::response::{Redirect, Response};
 use kitbag_budget::estimate_result_tokens;
-use kitbag_domain::text::{reveal_invisible, strip_invisible};
+use kitbag_domain::Outcome;
 use kitbag_gateway::admin::app::{CallOptions, ToolDetails};
 use kitbag_wire::Raw;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::fields::{Field, FieldKind, FilledForm, read_fields, to_arguments};
+use super::fields::{Field, FilledForm, read_fields, to_arguments};
 use super::result::render_result;
 use super::tool::{missing_tool, reason_to_confirm, tool_page};
 use super::tool_path;
 use crate::cli::failure::CommandFailure;
 use crate::pages::Pages;
 use crate::pages::elements::{
-    Tone, block_text, code_text, duration, hidden_csrf, link, number, pill, table, text,
+    Tone, block_text, code_text, duration, link, number, outcome_pill, pill, text,
 };
 use crate::pages::layout::{Section, failure_page};
 use crate::pages::notice::render_failure;
 use crate::pages::visitor::{CSRF_FIELD, Visitor};
 
 /// The fields of the form that are not arguments.
-const JSON_FIELD: &str = "json";
+pub(super) const JSON_FIELD: &str = "json";
 const CONFIRMED_FIELD: &str = "confirmed";
 
 /// The program of such calls, as the audit names it.
@@ -37,7 +37,7 @@ const PROGRAM: &str = "kitbag ui";
 pub(super) struct Attempt {
     filled: FilledForm,
     /// All arguments as JSON, if they were given so.
-    json: Option<String>,
+    pub(super) json: Option<String>,
     outcome: Option<AttemptOutcome>,
 }
 
@@ -134,7 +134,12 @@ impl Attempt {
         }
     }
 
-    fn arguments(&self, tool: &ToolDetails) -> Result<Map<String, Value>, String> {
+    /// True if the form shows arguments from elsewhere, and nothing was called yet.
+    pub(super) fn begins_with_json(&self) -> bool {
+        self.json.is_some() && self.outcome.is_none()
+    }
+
+    pub(super) fn arguments(&self, tool: &ToolDetails) -> Result<Map<String, Value>, String> {
         match self.json.as_deref().map(str::trim) {
             None => {
                 let fields = read_fields(&tool.definition);
@@ -159,7 +164,8 @@ impl Attempt {
         }
     }
 
-    fn text_of(&self, field: &Field) -> String {
+    /// Returns the text with which a field begins.
+    pub(super) fn text_of(&self, field: &Field) -> String {
         if let Some(text) = self.filled.get(&field.id) {
             return text.clone();
         }
@@ -213,8 +219,8 @@ impl AttemptOutcome {
             } => html! {
                 @let value = serde_json::from_str(result.get()).unwrap_or(Value::Null);
                 p.row {
-                    @if value.get("isError") == Some(&Value::Bool(true)) { (pill(Tone::Bad, "tool error")) }
-                    @else { (pill(Tone::Good, "ok")) }
+                    @let is_error = value.get("isError") == Some(&Value::Bool(true));
+                    (outcome_pill(if is_error { Outcome::ToolError } else { Outcome::Ok }))
                     span.muted { (duration(*took)) " · about " (number(*tokens as u64)) " tokens · "
                         (number(result.get().len() as u64)) " bytes" }
                     a href=(link("/ui/calls", &[("tool", tool)])) { "In the audit" }
@@ -226,7 +232,7 @@ impl AttemptOutcome {
 }
 
 /// Escapes the characters of a JSON text that a page would not keep.
-fn to_ascii(json: &str) -> String {
+pub(super) fn to_ascii(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len());
     for c in json.chars() {
         if c.is_ascii() {
@@ -238,118 +244,6 @@ fn to_ascii(json: &str) -> String {
         }
     }
     ascii
-}
-
-/// Renders the form; for a reader, the parameters.
-pub(super) fn section(visitor: &Visitor, tool: &ToolDetails, attempt: &Attempt) -> Markup {
-    let fields = read_fields(&tool.definition);
-    if !visitor.is_admin() || tool.summary.unapproved.is_some() {
-        return html! { h2 #try { "Parameters" } (parameters(&fields)) };
-    }
-    let action = format!("{}/call", tool_path(&tool.summary.row.name));
-    html! {
-        h2 #try { "Try it" }
-        form.stack.panel method="post" action=(action) {
-            (hidden_csrf(visitor))
-            @if fields.is_empty() { p.muted { "It takes no arguments." } }
-            @for (position, field) in fields.iter().enumerate() {
-                (render_field(field, position, &attempt.text_of(field)))
-            }
-            div.row { button.primary { "Call" } }
-            p.muted { small { "A real call through the gateway: rules apply, and it is in the audit." } }
-        }
-        details open[attempt.json.is_some() && attempt.outcome.is_none()] {
-            summary { "Arguments as JSON" }
-            form.stack.panel method="post" action=(action) {
-                (hidden_csrf(visitor))
-                label { "Arguments"
-                    textarea name=(JSON_FIELD) rows="6" spellcheck="false" { "\n" (json_text(tool, attempt)) }
-                }
-                div.row { button { "Call with JSON" } }
-            }
-        }
-    }
-}
-
-fn json_text(tool: &ToolDetails, attempt: &Attempt) -> String {
-    let json = match (&attempt.json, attempt.arguments(tool)) {
-        (Some(json), _) => json.clone(),
-        (None, Ok(arguments)) if !arguments.is_empty() => format!("{:#}", Value::from(arguments)),
-        _ => "{}".to_owned(),
-    };
-    // A page has no invisible characters.
-    match strip_invisible(&json) == json {
-        true => json,
-        false => to_ascii(&json),
-    }
-}
-
-fn render_field(field: &Field, position: usize, value: &str) -> Markup {
-    let (id, help) = (format!("field-{position}"), format!("help-{position}"));
-    html! {
-        div.field {
-            label for=(id) {
-                span { (code_text(&field.name)) " " small { (text(&field.type_text)) }
-                    @if field.is_required { " " strong { "required" } } }
-            }
-            (input(field, &id, &help, value))
-            small #(help) { @if let Some(description) = &field.description { (text(description)) } }
-        }
-    }
-}
-
-fn input(field: &Field, id: &str, help: &str, value: &str) -> Markup {
-    let (name, required) = (&field.id, field.is_required);
-    html! {
-        @match &field.kind {
-            FieldKind::Text => input #(id) name=(name) value=(value) required[required] aria-describedby=(help) autocomplete="off";,
-            FieldKind::Date => input #(id) type="date" name=(name) value=(value) required[required] aria-describedby=(help);,
-            FieldKind::Number { is_integer, minimum, maximum } =>
-                input #(id) type="number" name=(name) value=(value) required[required] aria-describedby=(help)
-                    step=(if *is_integer { "1" } else { "any" }) min=[minimum] max=[maximum];,
-            FieldKind::Boolean => (select(field, id, help, value, &[Value::Bool(true), Value::Bool(false)])),
-            FieldKind::Choice(choices) => (select(field, id, help, value, choices)),
-            FieldKind::LongText =>
-                textarea #(id) name=(name) rows="4" required[required] aria-describedby=(help) { "\n" (value) },
-            FieldKind::Lines =>
-                textarea #(id) name=(name) rows="3" required[required] aria-describedby=(help) placeholder="One per line" { "\n" (value) },
-            FieldKind::Json =>
-                textarea #(id) name=(name) rows="4" required[required] aria-describedby=(help) spellcheck="false" placeholder="JSON" { "\n" (value) },
-        }
-    }
-}
-
-fn select(field: &Field, id: &str, help: &str, value: &str, choices: &[Value]) -> Markup {
-    html! {
-        select #(id) name=(field.id) required[field.is_required] aria-describedby=(help) {
-            option value="" { @if field.is_required { "Choose" } @else { "Not given" } }
-            @for choice in choices {
-                @let json = choice.to_string();
-                option value=(json) selected[json == value] {
-                    @match choice { Value::String(text) => (reveal_invisible(text)), other => (other) }
-                }
-            }
-        }
-    }
-}
-
-fn parameters(fields: &[Field]) -> Markup {
-    if fields.is_empty() {
-        return html! { p.muted { "It takes no arguments." } };
-    }
-    let rows = html! {
-        @for field in fields { tr {
-            th scope="row" { (code_text(&field.name)) }
-            td { (text(&field.type_text)) }
-            td { @if field.is_required { "yes" } }
-            td { @if let Some(description) = &field.description { (text(description)) } }
-        } }
-    };
-    table(
-        "Parameters",
-        &["Parameter", "Type", "Required", "Meaning"],
-        &rows,
-    )
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ async fn show_comparison(
     let comparison = Comparison::new(&library, &parameters);
     let body = html! {
         p.muted { "From the documentation of each agent. The date is that of the last check of the source. "
-            "The same data for agents: " code { "kitbag agents serve --stdio" } "." }
+            "The same as files: " code { "kitbag agents export DIR" } "." }
         (comparison.form(&library))
         @if comparison.agents.is_empty() {
             (empty_state("No agent is chosen", &html! { "Choose at least one above." }))

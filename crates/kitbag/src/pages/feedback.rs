@@ -97,7 +97,7 @@ fn row(stored: &StoredFeedback) -> Markup {
             td { (kind_words(&report.kind)) " " (severity(report.severity.as_deref())) " " (state(stored)) }
             td { @if let Some(tool) = &report.tool { (code_text(tool)) } }
             th scope="row" { a href=(link_to_report(stored.id)) { (text(&report.summary)) } }
-            td {
+            td.wide {
                 (text(report.tenant.as_str())) " "
                 @if let Some(client) = &report.client { small { (text(client)) } }
             }

@@ -435,6 +435,9 @@ mod tests {
         )
         .await;
         check(&store, named("[cd]"), "d c").await;
+        check(&store, named("c"), "c").await;
+        check(&store, named("git__c"), "c").await;
+        check(&store, named("mail/b"), "b").await;
         check(&store, named("mail__*"), "b").await;
         check(&store, named("git/?"), "d c a").await;
         check(&store, named("[^cd]"), "b a").await;

@@ -30,13 +30,7 @@ pub(super) fn select_by_query<'c>(engine: &'c Engine, query: &AuditQuery) -> Que
         .push_filter(" AND run = ", query.run.as_deref());
     select = push_span(select, query);
     if let Some(glob) = &query.name {
-        let operator = engine.pick("GLOB", "~");
-        let pattern = engine.pick(glob.clone(), to_regex(glob));
-        select = select.push(" AND (FALSE");
-        for name in ["name", "server || '/' || name", "server || '__' || name"] {
-            select = select.push_bind(format!(" OR {name} {operator} "), &pattern);
-        }
-        select = select.push(")");
+        select = push_name(select, engine, glob);
     }
     if !query.outcomes.is_empty() {
         let outcomes = query.outcomes.iter().map(|outcome| outcome.as_str());
@@ -55,6 +49,40 @@ pub(super) fn select_by_query<'c>(engine: &'c Engine, query: &AuditQuery) -> Que
         select = select.push(" AND event IN ").push_list(kinds);
     }
     push_page(select, query.page).push_bind(" LIMIT ", i64::from(query.limit))
+}
+
+/// Selects the names that match a pattern, alone or with their server. A pattern without wildcards
+/// is compared as it is, which is faster.
+fn push_name<'c>(select: Query<'c>, engine: &Engine, glob: &str) -> Query<'c> {
+    if !glob.contains(['*', '?', '[']) {
+        let select = select.push_bind(" AND (name = ", glob);
+        let select = splits(glob).fold(select, |select, (server, name)| {
+            let select = select.push_bind(" OR (server = ", server);
+            select.push_bind(" AND name = ", name).push(")")
+        });
+        return select.push(")");
+    }
+    let operator = engine.pick("GLOB", "~");
+    let pattern = engine.pick(glob.to_owned(), to_regex(glob));
+    let names = ["name", "server || '/' || name", "server || '__' || name"];
+    let select = names
+        .into_iter()
+        .fold(select.push(" AND (FALSE"), |select, name| {
+            select.push_bind(format!(" OR {name} {operator} "), &pattern)
+        });
+    select.push(")")
+}
+
+/// Returns each server and name that together are this text; no more than a few, since the name of
+/// a server contains no separator.
+fn splits(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let starts = text.char_indices().take(ServerName::MAX + 1);
+    let splits = starts.flat_map(move |(at, _)| {
+        let (server, rest) = text.split_at(at);
+        let names = ["/", "__"].map(|separator| rest.strip_prefix(separator));
+        names.into_iter().flatten().map(move |name| (server, name))
+    });
+    splits.filter(|(server, _)| server.parse::<ServerName>().is_ok())
 }
 
 /// Selects the times of all rows in the span and the page of a query.

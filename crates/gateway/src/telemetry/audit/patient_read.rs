@@ -11,10 +11,10 @@ use kitbag_store::{AuditPage, AuditQuery, AuditRow, AuditRowKind, Error, Store};
 /// The rows of a first piece: a few milliseconds without an index.
 const FIRST_PIECE: u32 = 10_000;
 /// A piece that took less than this is followed by a larger one.
-const QUICK: Duration = Duration::from_millis(8);
+const QUICK: Duration = Duration::from_millis(5);
 const LARGEST_PIECE: u32 = 640_000;
 /// After this time no further piece is read.
-const PATIENCE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_millis(45);
 
 /// The rows of a page, newest first, as far as they were found in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ async fn read_pieces(
             return Ok(PatientRead::new(rows, Some(query.page), Some(end)));
         }
         if piece_started.elapsed() < QUICK {
-            piece = piece.saturating_mul(4).min(LARGEST_PIECE);
+            piece = piece.saturating_mul(2).min(LARGEST_PIECE);
         }
     }
 }
@@ -148,8 +148,9 @@ mod tests {
     async fn pieces_add_up_to_all_rows_in_order() {
         let (_folder, store) = store_of("a x b x c x d x e").await;
         for piece in 1..12 {
-            let read = read_pieces(&store, &named("[a-e]", 99), piece, Duration::MAX);
-            assert_eq!(subjects(&read.await.unwrap()), "edcba", "{piece}");
+            let query = named("[a-e]", 99);
+            let read = read_pieces(&store, &query, piece, Duration::MAX).await;
+            assert_eq!(subjects(&read.unwrap()), "edcba", "{piece}");
         }
     }
 

@@ -56,7 +56,7 @@ With --json, each row is one line.";
 enum Verb {
     Show(one::Arguments),
     Runs(runs::Arguments),
-    Export(export::Arguments),
+    Export(Box<export::Arguments>),
 }
 
 pub(super) async fn run(

@@ -24,7 +24,7 @@ pub(in crate::pages) fn render_rows(rows: &[AuditRow]) -> Markup {
                 td.number { (took(row, &line)) }
                 td.number { @if let Some(tokens) = line.tokens { (number(tokens)) } }
                 td.number { (cost(&line)) }
-                td { (who(&line)) }
+                td.wide { (who(&line)) }
             }
         }
     }

@@ -69,7 +69,7 @@ async fn show(
                     "A template is a program that carries out requests such as “list errors”. Some are built in, \
                      some are files of your own, and some are learned from programs that worked."
                 }
-                (live("known", "learned", &templates::render(known, &visitor)))
+                (live("known", "learned", &templates::render(known)))
             }
             Err(error) => (Notice::failed(error).render()),
         }

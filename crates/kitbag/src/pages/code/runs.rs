@@ -64,7 +64,7 @@ fn row(run: &RunSummary) -> Markup {
             td { (failures(run.failed)) }
             td.number { (duration(length(run))) }
             td.number { (number(run.tokens)) }
-            td {
+            td.wide {
                 @if let Some(tenant) = &run.tenant { (text(tenant.as_str())) " " }
                 @if let Some(client) = &run.client { small { (text(client)) } }
             }

@@ -2,10 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::{APPROVE, TEMPLATE};
+use super::TEMPLATE;
 use crate::cli::templates::{KnownTemplates, TemplateListRow, to_row};
-use crate::pages::elements::{Tone, action_button, code_text, link, pill, table, text};
-use crate::pages::visitor::Visitor;
+use crate::pages::elements::{Tone, code_text, link, pill, table, text};
 
 const HEADS: [&str; 6] = ["Template", "Origin", "State", "Runs", "Request", "Tenant"];
 
@@ -25,13 +24,13 @@ pub(super) fn render_waiting(known: &KnownTemplates) -> Markup {
     }
 }
 
-pub(super) fn render(known: &KnownTemplates, visitor: &Visitor) -> Markup {
+pub(super) fn render(known: &KnownTemplates) -> Markup {
     let mut rows: Vec<TemplateListRow> = known.all().map(|found| to_row(&found)).collect();
     // What waits for a person is on top.
     rows.sort_by_key(|row| !waits_for_approval(row));
     html! {
         @for complaint in &known.complaints { p.notice.warn { (text(complaint)) } }
-        (table("Templates", &HEADS, &html! { @for row in &rows { (render_row(visitor, row)) } }))
+        (table("Templates", &HEADS, &html! { @for row in &rows { (render_row(row)) } }))
     }
 }
 
@@ -39,7 +38,7 @@ fn waits_for_approval(row: &TemplateListRow) -> bool {
     row.state == "candidate"
 }
 
-fn render_row(visitor: &Visitor, row: &TemplateListRow) -> Markup {
+fn render_row(row: &TemplateListRow) -> Markup {
     let tenant = row.tenant.as_ref().map_or("", |tenant| tenant.as_str());
     html! {
         tr {
@@ -48,7 +47,7 @@ fn render_row(visitor: &Visitor, row: &TemplateListRow) -> Markup {
             td {
                 (state_pill(row.state))
                 @if waits_for_approval(row) {
-                    " " (action_button(visitor, APPROVE, "Approve", &[("name", &row.name), ("tenant", tenant)]))
+                    " " a href=(link_to_template(&row.name, tenant)) { "Review" }
                 }
             }
             td { (row.describe_runs()) }

@@ -35,7 +35,7 @@ mod trust;
 mod values;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kitbag_clients::Client;
 use kitbag_domain::ServerName;
@@ -111,6 +111,11 @@ pub struct Config {
     pub project: Project,
 }
 
+/// Returns the file in the data directory that receives a server's output other than its answers.
+pub fn server_log_path(data_dir: &Path, server: &ServerName) -> PathBuf {
+    data_dir.join("logs").join(format!("{server}.log"))
+}
+
 impl Config {
     /// Distinguishes this configuration from others that use the same store: the paths of its
     /// files.
@@ -125,7 +130,7 @@ impl Config {
 
     /// The file that receives the server's output other than its answers.
     pub fn server_log_path(&self, server: &ServerName) -> PathBuf {
-        self.data_dir.join("logs").join(format!("{server}.log"))
+        server_log_path(&self.data_dir, server)
     }
 
     /// Returns the enabled servers and the built-in one.

@@ -33,12 +33,14 @@ pub enum Role {
     User,
     /// Reads the figures and records of every tenant, and calls nothing.
     Operator,
+    /// Reads what an operator reads, and makes changes on the web pages.
+    Admin,
 }
 
 /// The authenticated origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// An operator belongs to no tenant. It has `local` here, which no rule applies to.
+    /// Operators and admins belong to no tenant. They have `local` here, which no rule applies to.
     pub tenant: Tenant,
     /// `None` for the user at this machine, who needs no key.
     pub key: Option<KeyId>,
@@ -86,6 +88,13 @@ impl Caller {
         }
     }
 
+    pub fn admin(key: KeyId) -> Self {
+        Self {
+            role: Role::Admin,
+            ..Self::operator(key)
+        }
+    }
+
     pub fn is_local(&self) -> bool {
         self.key.is_none()
     }
@@ -93,23 +102,24 @@ impl Caller {
     /// True if the gateway may show this caller figures and records of other tenants, and the last
     /// output of servers, which may concern calls of other tenants.
     pub fn sees_all_tenants(&self) -> bool {
-        self.is_local() || self.role == Role::Operator
+        self.is_local() || self.role != Role::User
     }
 }
 
 impl Role {
-    pub const ALL: [Self; 2] = [Self::User, Self::Operator];
+    pub const ALL: [Self; 3] = [Self::User, Self::Operator, Self::Admin];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::Operator => "operator",
+            Self::Admin => "admin",
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is not a role: use `user` or `operator`")]
+#[error("`{name}` is not a role: use `user`, `operator` or `admin`")]
 pub struct RoleError {
     pub name: String,
 }

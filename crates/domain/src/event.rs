@@ -50,6 +50,8 @@ pub enum Action {
     /// The operator deleted lessons.
     LessonsForgotten,
     LessonsImported,
+    /// The operator marked a result of a search as right or wrong.
+    ResultMarked,
     /// The operator approved definitions of a server, or revoked their approval.
     LockChanged,
     /// The operator imported facts into the context plane.
@@ -57,6 +59,10 @@ pub enum Action {
     FactsForgotten,
     /// The operator resolved a report of an agent.
     FeedbackResolved,
+    /// The operator stopped a server and started it again.
+    ServerRestarted,
+    /// The operator computed the priors of tools.
+    PriorsComputed,
     /// A command changed the configuration file.
     ConfigurationEdited,
     /// A running gateway loaded another configuration.
@@ -81,7 +87,7 @@ impl Event {
 }
 
 impl Action {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::KeyRefused,
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -101,10 +107,13 @@ impl Action {
         Self::TemplateImported,
         Self::LessonsForgotten,
         Self::LessonsImported,
+        Self::ResultMarked,
         Self::LockChanged,
         Self::FactsImported,
         Self::FactsForgotten,
         Self::FeedbackResolved,
+        Self::ServerRestarted,
+        Self::PriorsComputed,
         Self::ConfigurationEdited,
         Self::ConfigurationLoaded,
     ];
@@ -130,10 +139,13 @@ impl Action {
             Self::TemplateImported => "template_imported",
             Self::LessonsForgotten => "lessons_forgotten",
             Self::LessonsImported => "lessons_imported",
+            Self::ResultMarked => "result_marked",
             Self::LockChanged => "lock_changed",
             Self::FactsImported => "facts_imported",
             Self::FactsForgotten => "facts_forgotten",
             Self::FeedbackResolved => "feedback_resolved",
+            Self::ServerRestarted => "server_restarted",
+            Self::PriorsComputed => "priors_computed",
             Self::ConfigurationEdited => "configuration_edited",
             Self::ConfigurationLoaded => "configuration_in_force",
         }

@@ -20,6 +20,11 @@ impl LatencyHistogram {
         *self.0.entry(bucket_for(latency)).or_default() += 1.0;
     }
 
+    /// Records a number of calls of about the same latency.
+    pub fn record_many(&mut self, latency: Duration, calls: u64) {
+        *self.0.entry(bucket_for(latency)).or_default() += calls as f64;
+    }
+
     pub fn add(&mut self, other: &Self) {
         for (bucket, count) in &other.0 {
             *self.0.entry(*bucket).or_default() += count;

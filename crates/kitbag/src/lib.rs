@@ -4,6 +4,7 @@ pub mod cli;
 mod import;
 mod key_check;
 mod local;
+mod pages;
 mod reload;
 mod serving;
 mod trail;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::key_check::{UnknownTenant, check_keys, unknown_tenants};
 use crate::local::listener::LocalListener;
+use crate::pages::Pages;
 use crate::reload::{ConfigFollower, ServingTransport};
 use kitbag_gateway::admin::app::App;
 use kitbag_gateway::catalog::list_servers;
@@ -37,6 +38,8 @@ const LAST_LISTING: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Banner {
     pub(crate) endpoint: String,
+    /// The address of the web pages.
+    pub(crate) pages: String,
     /// The number of servers with a listing from an earlier run.
     pub(crate) known: usize,
     /// The number of servers that are being listed for the first time.
@@ -62,9 +65,10 @@ pub(crate) async fn serve_http(
     drop(gateway);
     let address = listener.local_addr()?;
     app.set_address(address);
-    let (local, fresh) = (
+    let (local, fresh, source) = (
         LocalListener::open(follower.source(), follower.initial_config()),
         follower.freshness(),
+        follower.source().clone(),
     );
     ready(&build_banner(&app, address));
     let mut listing = tokio::spawn(list_servers::list_new_servers(app.host().clone()));
@@ -72,7 +76,8 @@ pub(crate) async fn serve_http(
     let ended = CancellationToken::new();
     tokio::spawn(cancel_on_signal(ended.clone(), app.host().clone()));
     let app = Arc::new(app);
-    let serving = front::listener::serve(listener, app.host().clone(), ended.clone());
+    let pages = Pages::new(app.clone(), source, ended.clone()).into_router();
+    let serving = front::listener::serve(listener, app.host().clone(), pages, ended.clone());
     let joining = OptionFuture::from(local.map(|local| local.serve(app.clone(), fresh, ended)));
     tokio::join!(serving, joining);
     // Save listings that clients have seen part of for the next start.
@@ -178,6 +183,7 @@ fn build_banner(app: &App, address: SocketAddr) -> Banner {
         .count();
     Banner {
         endpoint: format!("http://{address}/mcp"),
+        pages: format!("http://{address}/ui"),
         known,
         asking: own.len() - known,
         tools,

@@ -120,6 +120,24 @@ fn an_unlikely_pairing_is_learned_from_one_use_and_leads_after_two() {
     assert_eq!(rank(&after(&twice, request), &unlikely), Some(0));
 }
 
+#[test]
+fn a_mark_by_a_person_counts_more_than_a_use() {
+    let request = "water the tomatoes on the balcony";
+    let tool = static_tool(request, 3);
+    let position = |lessons: &[Lesson]| rank(&after(lessons, request), &tool);
+    let used = lesson(request, &tool, Signal::FoundThenUsed);
+    let right = lesson(request, &tool, Signal::MarkedRight);
+    let wrong = lesson(request, &tool, Signal::MarkedWrong);
+    assert!(position(&[right]) <= position(&[used.clone()]));
+    assert!(position(&[used, wrong.clone()]) >= Some(3));
+    let score = |lessons: &[Lesson]| {
+        let found = after(lessons, request);
+        let found = found.iter().find(|it| it.entry.tool_name == tool);
+        found.map_or(0.0, |it| it.parts.learned)
+    };
+    assert!(score(&[wrong]) < 0.0);
+}
+
 /// Uses of a tool for the same request, each in its own session.
 fn in_sessions(count: u64, words: &str, tool: &str) -> Vec<Lesson> {
     let sessions = 0..count;

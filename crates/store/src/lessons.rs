@@ -4,6 +4,7 @@
 
 use kitbag_domain::{KeyId, Tenant, Timestamp};
 
+use crate::engine::Engine;
 use crate::engine::query::Query;
 use crate::engine::row_struct::row_struct;
 use crate::{Error, Store, skip_unreadable, small_vector, unreadable_error};
@@ -46,10 +47,36 @@ pub struct LessonFilter {
     pub tenant: Option<Tenant>,
     pub tool: Option<String>,
     pub credential: Option<KeyId>,
+    pub signal: Option<String>,
+    /// Only lessons whose stored text contains this match.
+    pub words: Option<String>,
     /// Only lessons before this time match.
     pub before: Option<Timestamp>,
     /// Only lessons after this id match.
     pub after_id: i64,
+}
+
+/// A lesson without its vector, for a person to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LessonInfo {
+    pub id: i64,
+    pub tenant: Tenant,
+    pub credential: Option<KeyId>,
+    pub at: Timestamp,
+    pub tool: String,
+    pub signal: String,
+    pub words: Option<String>,
+}
+
+/// The number of lessons with one signal of a tool and a tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LessonCount {
+    pub tool: String,
+    pub tenant: Tenant,
+    pub signal: String,
+    pub lessons: u64,
+    /// The time of the last one.
+    pub last: Timestamp,
 }
 
 const DELETE: &str = "delete lessons";
@@ -75,24 +102,64 @@ impl Store {
     /// Returns the matching lessons, in the order of their addition.
     pub async fn lessons(&self, filter: &LessonFilter) -> Result<Vec<StoredLesson>, Error> {
         let select = self.engine.query("SELECT ").push(COLUMNS);
-        let rows = push_conditions(select.push(" FROM lessons"), filter)
+        let rows = push_conditions(&self.engine, select.push(" FROM lessons"), filter)
             .push(" ORDER BY id")
             .fetch_all("read lessons")
             .await?;
         Ok(skip_unreadable(rows, read_lesson))
     }
 
+    /// Returns the newest matching lessons, newest first; before the one with an id, if it is given.
+    pub async fn newest_lessons(
+        &self,
+        filter: &LessonFilter,
+        older_than: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<LessonInfo>, Error> {
+        let select = self.engine.query(SELECT_INFO);
+        let rows = push_conditions(&self.engine, select, filter)
+            .push_filter(" AND id < ", older_than)
+            .push_bind(" ORDER BY id DESC LIMIT ", i64::from(limit))
+            .fetch_all("read the newest lessons")
+            .await?;
+        Ok(skip_unreadable(rows, read_info))
+    }
+
+    /// Returns the lessons with these ids, as far as they exist.
+    pub async fn lessons_by_id(&self, ids: &[i64]) -> Result<Vec<LessonInfo>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let select = self.engine.query(SELECT_INFO).push(" WHERE id IN ");
+        let select = select.push_list(ids.iter().copied()).push(" ORDER BY id");
+        let rows = select.fetch_all("read lessons by id").await?;
+        Ok(skip_unreadable(rows, read_info))
+    }
+
+    /// Counts the matching lessons by tool, tenant and signal.
+    pub async fn lesson_counts(&self, filter: &LessonFilter) -> Result<Vec<LessonCount>, Error> {
+        let select =
+            "SELECT tool, tenant, signal, count(*) AS lessons, max(at) AS last FROM lessons";
+        let rows = push_conditions(&self.engine, self.engine.query(select), filter)
+            .push(" GROUP BY tool, tenant, signal ORDER BY tool, tenant, signal")
+            .fetch_all("count lessons by tool")
+            .await?;
+        Ok(skip_unreadable(rows, read_count))
+    }
+
     /// Returns the number of matching lessons.
     pub async fn count_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
         let count = self.engine.query("SELECT count(*) FROM lessons");
-        let counted = push_conditions(count, filter).fetch_scalar("count lessons");
+        let counted = push_conditions(&self.engine, count, filter).fetch_scalar("count lessons");
         counted.await.map(i64::cast_unsigned)
     }
 
     /// Deletes the matching lessons, and returns their number.
     pub async fn delete_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
         let delete = self.engine.query("DELETE FROM lessons");
-        push_conditions(delete, filter).execute(DELETE).await
+        push_conditions(&self.engine, delete, filter)
+            .execute(DELETE)
+            .await
     }
 
     /// Deletes lessons by id, and returns how many existed.
@@ -129,6 +196,54 @@ row_struct! {
     }
 }
 
+const SELECT_INFO: &str = "SELECT id, tenant, credential, at, tool, signal, words FROM lessons";
+
+row_struct! {
+    struct InfoRow {
+        id: i64,
+        tenant: String,
+        credential: Option<String>,
+        at: i64,
+        tool: String,
+        signal: String,
+        words: Option<String>,
+    }
+}
+
+row_struct! {
+    struct CountRow {
+        tool: String,
+        tenant: String,
+        signal: String,
+        lessons: i64,
+        last: i64,
+    }
+}
+
+fn read_info(row: InfoRow) -> Result<LessonInfo, Error> {
+    let tenant = row.tenant.parse();
+    Ok(LessonInfo {
+        id: row.id,
+        tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
+        credential: row.credential.map(KeyId),
+        at: Timestamp(row.at),
+        tool: row.tool,
+        signal: row.signal,
+        words: row.words,
+    })
+}
+
+fn read_count(row: CountRow) -> Result<LessonCount, Error> {
+    let tenant = row.tenant.parse();
+    Ok(LessonCount {
+        tool: row.tool,
+        tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
+        signal: row.signal,
+        lessons: row.lessons.cast_unsigned(),
+        last: Timestamp(row.last),
+    })
+}
+
 fn read_lesson(row: LessonRow) -> Result<StoredLesson, Error> {
     let tenant = row.tenant.parse();
     let vector = row.vector.as_deref().and_then(small_vector::from_bytes);
@@ -162,14 +277,23 @@ fn bind_lesson<'c>(query: Query<'c>, lesson: &NewLesson) -> Query<'c> {
         .bind_untrusted_text(lesson.words.as_deref())
 }
 
-fn push_conditions<'c>(query: Query<'c>, filter: &LessonFilter) -> Query<'c> {
+fn push_conditions<'c>(engine: &Engine, query: Query<'c>, filter: &LessonFilter) -> Query<'c> {
+    let find_words = engine.pick(
+        " AND 0 < instr(lower(words), ",
+        " AND 0 < strpos(lower(words), ",
+    );
     let credential = filter.credential.as_ref().map(|key| key.0.as_str());
-    query
+    let query = query
         .push_bind(" WHERE id > ", filter.after_id)
         .push_filter(" AND tenant = ", filter.tenant.as_ref().map(Tenant::as_str))
         .push_filter(" AND tool = ", filter.tool.as_deref())
         .push_filter(" AND credential = ", credential)
-        .push_filter(" AND at < ", filter.before.map(|before| before.0))
+        .push_filter(" AND signal = ", filter.signal.as_deref())
+        .push_filter(" AND at < ", filter.before.map(|before| before.0));
+    match &filter.words {
+        None => query,
+        Some(words) => query.push_bind(find_words, words.to_lowercase()).push(")"),
+    }
 }
 
 #[cfg(test)]
@@ -180,6 +304,7 @@ mod tests {
     each_engine!(
         lessons_are_in_order_after_a_restart,
         only_matching_lessons_are_read_counted_and_deleted,
+        lessons_are_read_page_by_page_and_counted_by_tool,
         text_that_an_engine_cannot_store_does_not_affect_other_lessons,
     );
 
@@ -223,6 +348,32 @@ mod tests {
         assert!(words.ends_with("b'; DROP TABLE lessons; --"), "{words}");
     }
 
+    async fn lessons_are_read_page_by_page_and_counted_by_tool(place: TestPlace) {
+        let store = place.open().await;
+        let lessons = [
+            lesson("acme", "git__log", 1),
+            lesson("acme", "git__log", 5),
+            lesson("globex", "git__log", 3),
+        ];
+        store.add_lessons(&lessons).await.unwrap();
+        let all = LessonFilter::default();
+        let first = store.newest_lessons(&all, None, 2).await.unwrap();
+        let rest = store
+            .newest_lessons(&all, Some(first[1].id), 2)
+            .await
+            .unwrap();
+        let times: Vec<i64> = first.iter().chain(&rest).map(|it| it.at.0).collect();
+        assert_eq!(times, [3, 5, 1]);
+        let ids = [rest[0].id, 999];
+        assert_eq!(store.lessons_by_id(&ids).await.unwrap(), rest);
+        let counts = store.lesson_counts(&all).await.unwrap();
+        let acme = &counts[0];
+        assert_eq!(
+            (counts.len(), acme.lessons, acme.last),
+            (2, 2, Timestamp(5))
+        );
+    }
+
     async fn only_matching_lessons_are_read_counted_and_deleted(place: TestPlace) {
         let store = place.open().await;
         let kept = [
@@ -255,6 +406,20 @@ mod tests {
                     ..all()
                 },
                 2,
+            ),
+            (
+                LessonFilter {
+                    signal: Some("failed".to_owned()),
+                    ..all()
+                },
+                0,
+            ),
+            (
+                LessonFilter {
+                    words: Some("N".to_owned()),
+                    ..all()
+                },
+                1,
             ),
             (
                 LessonFilter {

@@ -69,8 +69,11 @@ pub use agent_state::{
     StateDeleteOutcome, StateEntry, StateLimits, StatePage, StateWrite, StateWriteOutcome,
 };
 pub use approved_definitions::ApprovedDefinition;
+pub use audit::call_counts::CallCounts;
 pub use audit::query::{AuditPage, AuditQuery};
 pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
+pub use audit::runs::{RunPage, RunQuery, RunSummary};
+pub use audit::search_counts::SearchCounts;
 pub use audit::sink::{AuditBeginError, AuditSink};
 pub use audit::tool_statistics::{AuditSpan, ToolStatistics};
 pub use audit::{AuditRecord, AuditRowId};
@@ -89,7 +92,7 @@ pub use feedback::{
 pub use keys::authentication::Recognition;
 pub use keys::{KEY_PREFIX, KeyInfo, KeySpec, NewKey, RotatedKey, Token};
 pub use learned_templates::StoredTemplate;
-pub use lessons::{ContextVector, LessonFilter, NewLesson, StoredLesson};
+pub use lessons::{ContextVector, LessonCount, LessonFilter, LessonInfo, NewLesson, StoredLesson};
 pub use listings::StoredListing;
 pub use lock::StoreLock;
 pub use priors::{PriorsRun, StoredPrior};

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kitbag_domain::{Observation, Outcome, ServerName, Tenant};
+use kitbag_domain::{Observation, Outcome, ServerName, Tenant, Timestamp};
 use serde::Serialize;
 
 use crate::operations::{CompletedOperation, OperationEvent, OperationFigures, OperationPath};
@@ -15,6 +15,8 @@ const MAX_TOOLS: usize = 5_000;
 /// Beyond this many clients, the least recently seen is dropped.
 const MAX_CLIENTS: usize = 1_000;
 const LONGEST_NAME: usize = 64;
+/// Lists of earlier hours are dropped.
+const KEPT_HOURS: i64 = 24;
 const OTHERS: &str = "(others)";
 /// Beyond this many templates, new ones are counted together: learned templates come and go.
 const MAX_TEMPLATES: usize = 500;
@@ -29,6 +31,8 @@ pub const BUCKETS: [f64; 13] = [
 #[derive(Debug, Clone, Default)]
 pub struct UsageFigures {
     pub surfaces: HashMap<(Tenant, &'static str), ListFigures>,
+    /// The lists of the last day by hour, counted from the Unix epoch.
+    pub hours: HashMap<(Tenant, i64), ListFigures>,
     pub tools: HashMap<(Tenant, Arc<str>), ToolFigures>,
     pub clients: HashMap<ClientId, ClientFigures>,
     pub operations: HashMap<(Tenant, OperationPath), OperationFigures>,
@@ -117,6 +121,16 @@ impl UsageFigures {
         self.client_entry(client).listed.add(listed);
     }
 
+    /// Counts a list among those of its hour.
+    pub fn record_list_of_hour(&mut self, tenant: &Tenant, at: Timestamp, listed: ListFigures) {
+        let hour = hour_of(at);
+        let key = (tenant.clone(), hour);
+        if !self.hours.contains_key(&key) {
+            self.hours.retain(|(_, past), _| *past > hour - KEPT_HOURS);
+        }
+        self.hours.entry(key).or_default().add(listed);
+    }
+
     pub fn record_answer(&mut self, client: &MeteredClient<'_>, name: &str, tokens: usize) {
         let tokens = tokens as u64;
         let tool = self.tool_entry(client.tenant, name);
@@ -183,6 +197,7 @@ impl UsageFigures {
         let clients = self.clients.iter().filter(|(_, it)| it.tenant == *tenant);
         Self {
             surfaces: filter_by_tenant(&self.surfaces, tenant),
+            hours: filter_by_tenant(&self.hours, tenant),
             tools,
             clients: clients.map(|(id, it)| (id.clone(), it.clone())).collect(),
             operations: filter_by_tenant(&self.operations, tenant),
@@ -348,6 +363,12 @@ impl ClientFigures {
             seen: Instant::now(),
         }
     }
+}
+
+/// Returns the hour since the Unix epoch.
+pub fn hour_of(at: Timestamp) -> i64 {
+    const MILLISECONDS: i64 = 3_600_000;
+    at.0.div_euclid(MILLISECONDS)
 }
 
 fn filter_by_tenant<K: Clone + Eq + Hash, V: Clone>(

@@ -55,6 +55,16 @@ impl Connection {
         self.stream
             .get_mut()
             .write_all(format!("{head}\r\n{body}").as_bytes())?;
+        self.read_answer(path)
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> anyhow::Result<Answer> {
+        let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
+        self.stream.get_mut().write_all(head.as_bytes())?;
+        self.read_answer(path)
+    }
+
+    fn read_answer(&mut self, path: &str) -> anyhow::Result<Answer> {
         let answer = Answer::read(&mut self.stream)
             .with_context(|| format!("waiting for the answer of {}{path}", self.address))?;
         if answer
@@ -123,6 +133,10 @@ impl Answer {
             .iter()
             .find(|(it, _)| it == name)
             .map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn body_length(&self) -> usize {
+        self.body.len()
     }
 
     /// The message in the body: all of it, or the last event.

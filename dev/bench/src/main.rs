@@ -1,5 +1,6 @@
 //! The benchmarks, started by `cargo xtask bench`: the cost of the gateway, the quality and speed
-//! of search, also compared with other gateways, the tokens for a model, and code execution.
+//! of search, also compared with other gateways, the tokens for a model, code execution, and the web
+//! pages.
 
 #![expect(
     clippy::print_stdout,
@@ -21,6 +22,7 @@ mod learning;
 mod load;
 mod models;
 mod options;
+mod pages;
 mod peer;
 mod peers;
 mod plot;
@@ -62,9 +64,10 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         ["store", rest @ ..] => store::run(repository, rest),
         ["clients", rest @ ..] => clients::run(repository, rest),
         ["code", rest @ ..] => code::run(repository, rest),
+        ["pages", rest @ ..] => pages::run(repository, rest),
         ["models", rest @ ..] => models::run(repository, rest),
         _ => bail!(
-            "the benchmarks are proxy, retrieval, peers, speed, learning, tokens, store, clients, code and models; see `cargo xtask help`"
+            "the benchmarks are proxy, retrieval, peers, speed, learning, tokens, store, clients, code, models and pages; see `cargo xtask help`"
         ),
     }
 }

@@ -123,6 +123,9 @@ pub(crate) enum Misbehaviour {
     /// Also lists the tools, prompts, resources, templates and skills of `edited.json` in its data
     /// directory, as the file is at that moment, and answers for every name and `note:` URI.
     Edited,
+    /// Writes script, markup, terminal escapes and invisible characters to stderr, and answers for
+    /// every name with them: as a result, or as `fails` says, as an `error` or a `fault`.
+    Markup,
     /// Lists a million small tools, in forty pages.
     ManyTools,
     /// Lists a hundred thousand resource templates in one answer.

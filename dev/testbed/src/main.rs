@@ -11,7 +11,7 @@
 //! - [`call`]: the request that a tool or prompt serves, as the tool sees it
 //! - [`lists`], [`tools`], [`prompts`], [`resources`]: tools, prompts and resources
 //! - [`catalog`]: tools of other servers, listed instead of its own
-//! - [`hostile`]: deliberate harm: endless lists, nesting and floods
+//! - [`hostile`]: deliberate harm: endless lists, nesting and floods; [`markup`]: text that wants to run
 //! - [`stdio`], [`http`], [`sse`]: the transports
 
 mod call;
@@ -25,6 +25,7 @@ mod http;
 mod input;
 mod legacy;
 mod lists;
+mod markup;
 mod misbehaviour;
 mod modern;
 mod outbox;

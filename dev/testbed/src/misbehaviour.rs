@@ -9,7 +9,7 @@ use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Misbehaviour;
-use crate::hostile;
+use crate::{hostile, markup};
 
 pub(crate) async fn at_start(
     misbehaviours: &[Misbehaviour],
@@ -29,6 +29,9 @@ pub(crate) async fn at_start(
     }
     if misbehaviours.contains(&Misbehaviour::DetachBare) {
         detach_bare(for_process_id(data_dir)?)?;
+    }
+    if misbehaviours.contains(&Misbehaviour::Markup) {
+        markup::write_to_stderr();
     }
     if misbehaviours.contains(&Misbehaviour::StderrFlood) {
         hostile::flood_stderr();

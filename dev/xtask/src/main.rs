@@ -57,6 +57,7 @@ Benchmarks:
                                            Convert published tasks into a suite for `kitbag eval agents`
   cargo xtask bench models [--data DIR] [--json]
                                            Time the model proxy adds to the first event of a response
+  cargo xtask bench pages [--json]         Time and size of each web page, with 10,000 tools and a million audit rows
 
   --data DIR   Folder with data sets too large for the repository [env: KITBAG_BENCH_DATA]
   --install    Install the pinned programs to compare with into .tools";

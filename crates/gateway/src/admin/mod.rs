@@ -1,5 +1,5 @@
-//! The command line's access to a gateway: capability tables, explained searches, priors, evals,
-//! trials of templates.
+//! The command line's access to a gateway: capability tables and their figures, explained searches,
+//! priors, evals, trials of templates.
 //! Uses every other module through [`Turn`](crate::turn::Turn) and `state`; no module uses it, and
 //! no client request comes here.
 
@@ -9,4 +9,6 @@ pub mod eval_client;
 pub mod offers;
 pub mod priors_report;
 pub mod search;
+pub mod search_curve;
+pub mod tool_table;
 mod trial;

@@ -11,7 +11,7 @@ use crate::catalog::prompts::{self, PromptArgument};
 use crate::catalog::skills::Skill;
 use crate::catalog::{Catalog, CatalogEntry};
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ToolRow {
     pub name: String,
     pub server: ServerName,

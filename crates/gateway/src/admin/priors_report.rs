@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use kitbag_config::{CatalogSettings, Config};
+use kitbag_config::{CatalogSettings, Config, CronSchedule};
 use kitbag_domain::{Capability, ExposedName, Timestamp};
 use kitbag_store::{AuditPage, AuditQuery, Error, Store};
 use serde::Serialize;
 
 use crate::catalog::tool_files::tool_files_server;
 use crate::index::mirror_namespace;
-use crate::index::priors::{MeasuredPriors, round_to_milliseconds};
+use crate::index::priors::{MeasuredPriors, ToolOverrides, round_to_milliseconds};
 use crate::learning::priors::overdue::overdue_age;
 use crate::learning::priors::{StoredTrack, load_tracks};
 
 /// The priors of one tool; values declared by the operator replace measured ones.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct PriorsRow {
     pub tool_name: String,
     pub success_rate: Option<f64>,
@@ -52,15 +52,35 @@ pub async fn read_report(
     store: &Store,
     now: Timestamp,
 ) -> Result<PriorsReport, Error> {
+    let declared = DeclaredPriors {
+        tools: &config.tools,
+        usd_per_million_tokens: config.priors.usd_per_million_tokens,
+    };
     let namespace = mirror_namespace(config, store, now).await?;
-    let measured = MeasuredPriors::load(store, &namespace).await?;
-    let tracks = load_tracks(store, &namespace).await?;
+    read_namespace(declared, store, &namespace).await
+}
+
+/// The operator's values, which replace measured ones.
+#[derive(Clone, Copy)]
+pub(crate) struct DeclaredPriors<'a> {
+    pub(crate) tools: &'a ToolOverrides,
+    pub(crate) usd_per_million_tokens: Option<f64>,
+}
+
+/// Reads the priors of a configuration by the namespace of its mirror.
+pub(crate) async fn read_namespace(
+    declared: DeclaredPriors<'_>,
+    store: &Store,
+    namespace: &str,
+) -> Result<PriorsReport, Error> {
+    let measured = MeasuredPriors::load(store, namespace).await?;
+    let tracks = load_tracks(store, namespace).await?;
     let mut tools: Vec<PriorsRow> = tracks
         .iter()
-        .map(|(tool, stored)| priors_row(config, &measured, tool, stored))
+        .map(|(tool, stored)| priors_row(declared, &measured, tool, stored))
         .collect();
     tools.sort_by(|a, b| a.tool_name.cmp(&b.tool_name));
-    let updated_at = store.priors_updated_at(&namespace).await?;
+    let updated_at = store.priors_updated_at(namespace).await?;
     Ok(PriorsReport {
         priors_updated_at: updated_at.map(|at| at.0 / 1_000),
         tools,
@@ -68,14 +88,14 @@ pub async fn read_report(
 }
 
 fn priors_row(
-    config: &Config,
+    declared: DeclaredPriors<'_>,
     measured: &MeasuredPriors,
     tool: &Capability,
     stored: &StoredTrack,
 ) -> PriorsRow {
     let tool_name = client_name(tool);
-    let declared = config.tools.get(&tool_name);
-    let priors = measured.priors_for(declared, tool, config.priors.usd_per_million_tokens);
+    let own = declared.tools.get(&tool_name);
+    let priors = measured.priors_for(own, tool, declared.usd_per_million_tokens);
     PriorsRow {
         tool_name,
         success_rate: priors.success_rate,
@@ -109,14 +129,18 @@ pub async fn overdue_priors_age(
     now: Timestamp,
 ) -> Result<Option<Duration>, Error> {
     let namespace = mirror_namespace(config, store, now).await?;
-    let last = store.priors_updated_at(&namespace).await?;
+    overdue_age_in(&namespace, config.priors.schedule.as_ref(), store, now).await
+}
+
+pub(super) async fn overdue_age_in(
+    namespace: &str,
+    schedule: Option<&CronSchedule>,
+    store: &Store,
+    now: Timestamp,
+) -> Result<Option<Duration>, Error> {
+    let last = store.priors_updated_at(namespace).await?;
     let started_at = first_audit_time(store).await?.unwrap_or(now);
-    Ok(overdue_age(
-        config.priors.schedule.as_ref(),
-        last,
-        started_at,
-        now,
-    ))
+    Ok(overdue_age(schedule, last, started_at, now))
 }
 
 async fn first_audit_time(store: &Store) -> Result<Option<Timestamp>, Error> {

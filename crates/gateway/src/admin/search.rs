@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use futures::{StreamExt as _, stream};
-use kitbag_domain::{Caller, InquiryKind, Origin, Purpose, ServerName, ShortText, WriteClass};
+use kitbag_domain::{
+    Caller, InquiryKind, Origin, Purpose, ServerName, ShortText, Tenant, WriteClass,
+};
 use kitbag_relevance::dense::is_comparable;
 use kitbag_relevance::learning::{Neighbour, Votes};
 use kitbag_relevance::{Candidate, Confidence, Document, Options, Parts};
@@ -13,13 +15,17 @@ use serde_json::json;
 use crate::index::Snapshot;
 use crate::state::gateway::Gateway;
 use crate::surface::find::find_when_indexed;
-use crate::surface::withheld::WithheldCounts;
+use crate::surface::search::found_line;
+use crate::surface::withheld::{WithheldCounts, WithheldTool};
 use crate::telemetry::audit::queries::{AuditedQuery, QueryContext, QueryOutcome};
 
 /// A found tool, and the reasons for its rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FoundTool {
     pub tool_name: String,
+    /// The line with which a search describes it to a model.
+    #[serde(default)]
+    pub line: String,
     pub score: f32,
     pub parts: Parts,
     pub cosine: Option<f32>,
@@ -65,6 +71,38 @@ pub struct SearchResult {
     /// The number of tools that were withheld.
     #[serde(default)]
     pub withheld: WithheldCounts,
+    /// The withheld tools by name; for an operator, who may read the rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld_tools: Vec<WithheldTool>,
+}
+
+/// A search by an operator.
+#[derive(Debug, Clone)]
+pub struct OperatorSearch<'a> {
+    pub text: &'a str,
+    pub options: &'a Options,
+    /// The tenant for whom tools are found: its rules and lessons apply.
+    pub tenant: Tenant,
+    /// The operator.
+    pub by: Caller,
+    /// The route of this search in the audit.
+    pub program: &'a str,
+    /// Whether the search counts as use.
+    pub purpose: Purpose,
+}
+
+impl<'a> OperatorSearch<'a> {
+    /// A search by the local user for itself.
+    pub fn local(text: &'a str, options: &'a Options) -> Self {
+        Self {
+            text,
+            options,
+            tenant: Tenant::local(),
+            by: Caller::local(),
+            program: VERB,
+            purpose: Purpose::Use,
+        }
+    }
 }
 
 /// A problem with one capability in the index.
@@ -89,21 +127,34 @@ const VERB: &str = "kitbag search";
 /// The lowest acceptable rank of a tool for its own description.
 const DESCRIPTION_TOP_K: usize = 3;
 
-pub(crate) async fn search_index(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
-    let (started, caller) = (Instant::now(), Caller::local());
+pub(crate) async fn search_index(gateway: &Gateway, search: OperatorSearch<'_>) -> SearchResult {
+    let OperatorSearch {
+        text,
+        options,
+        tenant,
+        by,
+        program,
+        purpose,
+    } = search;
+    let started = Instant::now();
+    // Without a key: the operator reads the rules, and learns what they withhold.
+    let caller = Caller {
+        tenant,
+        ..Caller::local()
+    };
     let findings = find_when_indexed(gateway, &caller, text, options).await;
     let query = AuditedQuery {
         kind: InquiryKind::Search,
-        subject: VERB,
+        subject: program,
         arguments: &json!({ "query": text }).to_string(),
         started,
     };
     let context = QueryContext {
         gateway,
-        caller: &caller,
-        client: Some(&ShortText::truncate(VERB)),
+        caller: &by,
+        client: Some(&ShortText::truncate(program)),
         origin: &Origin::default(),
-        purpose: Purpose::Use,
+        purpose,
     };
     query.record(
         context,
@@ -113,7 +164,14 @@ pub(crate) async fn search_index(gateway: &Gateway, text: &str, options: &Option
         found: findings
             .candidates
             .iter()
-            .map(|it| FoundTool::from_candidate(it, findings.votes.as_ref()))
+            .enumerate()
+            .map(|(rank, it)| {
+                let line = found_line(gateway, &caller, &findings.catalog, it, rank);
+                FoundTool {
+                    line: line.unwrap_or_default(),
+                    ..FoundTool::from_candidate(it, findings.votes.as_ref())
+                }
+            })
             .collect(),
         confidence: findings.confidence,
         doubt: findings.doubt_note().or_else(|| {
@@ -123,6 +181,7 @@ pub(crate) async fn search_index(gateway: &Gateway, text: &str, options: &Option
         corrected: findings.corrected.clone(),
         warning: findings.language_note().or(findings.degraded),
         withheld: findings.withheld.counts(),
+        withheld_tools: findings.withheld.tools(),
     }
 }
 
@@ -132,6 +191,7 @@ impl FoundTool {
         let copies = candidate.copies.iter();
         Self {
             tool_name: entry.tool_name.clone(),
+            line: String::new(),
             score: candidate.score,
             parts: candidate.parts,
             cosine: candidate.cosine,

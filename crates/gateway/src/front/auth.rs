@@ -26,7 +26,7 @@ pub(super) async fn admit_user(
     let caller = admit_reader(gateway, peer, headers).await?;
     match caller.role {
         Role::User => Ok(caller),
-        Role::Operator => Err(Rejection::OperatorKey),
+        Role::Operator | Role::Admin => Err(Rejection::OperatorKey),
     }
 }
 
@@ -52,17 +52,27 @@ pub(super) async fn admit_reader(
             Ok(caller)
         }
         Err(rejection) => {
-            if let Some(why) = rejection.key_rejection() {
-                gateway.services.meter.record_key_rejection(why);
-            }
-            gateway.services.key_rejections.record_key_rejection(
-                &gateway.services.audit,
-                &rejection,
-                access_log::request_origin(peer, headers),
-            );
+            record_rejection(gateway, &rejection, peer, headers);
             Err(rejection)
         }
     }
+}
+
+/// Counts a rejected key and writes it to the audit.
+pub(super) fn record_rejection(
+    gateway: &Gateway,
+    rejection: &Rejection,
+    peer: SocketAddr,
+    headers: &HeaderMap,
+) {
+    if let Some(why) = rejection.key_rejection() {
+        gateway.services.meter.record_key_rejection(why);
+    }
+    gateway.services.key_rejections.record_key_rejection(
+        &gateway.services.audit,
+        rejection,
+        access_log::request_origin(peer, headers),
+    );
 }
 
 async fn identify_caller(
@@ -79,6 +89,15 @@ async fn identify_caller(
         };
     };
     let token = bearer_token(authorization).ok_or(Rejection::NotABearer)?;
+    authenticate_token(store, peer, token).await
+}
+
+/// Returns the caller that a key belongs to, unless the key is unknown, revoked or expired.
+pub(super) async fn authenticate_token(
+    store: &Store,
+    peer: SocketAddr,
+    token: &str,
+) -> Result<Caller, Rejection> {
     match store.authenticate(token, now()).await? {
         Recognition::Known(caller) => Ok(caller),
         Recognition::Unknown => Err(Rejection::KeyUnknown {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRef, Path, Request as HttpRequest, State};
 use axum::middleware;
-use axum::response::{IntoResponse, Response as HttpResponse};
+use axum::response::{IntoResponse, Redirect, Response as HttpResponse};
 use axum::routing::{any, get, post};
 use http::{Method, StatusCode};
 use kitbag_wire::Era;
@@ -19,8 +19,10 @@ use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
 use crate::turn::view::McpEndpoint;
 
-pub(super) fn router(host: Arc<GatewayHost>) -> Router {
+/// Returns the routes of MCP and of programs, and the given pages.
+pub(super) fn router(host: Arc<GatewayHost>, pages: Router) -> Router {
     Router::new()
+        .route("/", get(to_pages).fallback(not_found))
         .route("/mcp", any(serve_main))
         .route("/mcp/{surface}", any(serve_surface))
         .route("/servers/{name}/mcp", any(serve_single_server))
@@ -40,6 +42,7 @@ pub(super) fn router(host: Arc<GatewayHost>) -> Router {
         .route("/ready", get(ready::get_ready))
         .route("/readyz", get(ready::get_ready))
         .route("/openapi.json", get(openapi))
+        .merge(pages.with_state(()))
         .fallback(not_found)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(
@@ -102,8 +105,13 @@ async fn openapi() -> HttpResponse {
     json_response(StatusCode::OK, DESCRIPTION)
 }
 
+/// A person who types the address of the gateway wants its pages.
+async fn to_pages() -> Redirect {
+    Redirect::to("/ui")
+}
+
 async fn not_found() -> HttpResponse {
-    let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
+    let text = "Nothing here. The web pages are at /ui. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
                 tool retrieval is at /v1/retrieve, user prompts go to /v1/context, \
                 models are behind /anthropic/ and /openai/, \
                 figures are at /v1/tokens and /metrics, the audit at /v1/audit, agents' reports at \

@@ -78,9 +78,9 @@ struct LoadTotals {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Load {
-    bytes: usize,
-    requests: usize,
+pub(crate) struct Load {
+    pub(crate) bytes: usize,
+    pub(crate) requests: usize,
 }
 
 /// A load that counts for a caller until it is dropped.
@@ -113,6 +113,23 @@ impl OutgoingMessage {
 }
 
 impl InFlightLoad {
+    /// Returns the load of each caller that has one.
+    pub(crate) fn caller_loads(&self) -> Vec<(Caller, Load)> {
+        let totals = lock(&self.shared.totals);
+        let callers = totals.callers.iter();
+        callers
+            .map(|(caller, load)| (caller.clone(), *load))
+            .collect()
+    }
+
+    /// Returns the most that one caller may have.
+    pub(crate) fn caller_limit(&self) -> Load {
+        Load {
+            bytes: self.shared.limits.each,
+            requests: MAX_REQUESTS_PER_CALLER,
+        }
+    }
+
     /// Counts an open request, if the caller may have another one.
     pub(crate) fn reserve_request(&self, caller: &Caller) -> Option<Reservation> {
         let one = Load {

@@ -39,8 +39,13 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Serves until `ended`. From then on new connections are refused, and requests in progress have
 /// [`DRAIN_TIMEOUT`] to finish.
-pub async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: CancellationToken) {
-    let router = router(host);
+pub async fn serve(
+    listener: TcpListener,
+    host: Arc<GatewayHost>,
+    pages: Router,
+    ended: CancellationToken,
+) {
+    let router = router(host, pages);
     let connections = GracefulShutdown::new();
     let open = Connections::with_file_limit(file_limit::open_file_limit());
     loop {

@@ -17,6 +17,7 @@
 //! - `models`: model requests, forwarded to their vendors
 //! - `metrics`: figures for Prometheus; `tokens`: token costs
 //! - `audit`: the audit; `feedback`: agents' reports; `access_log`: one line per HTTP request
+//! - `page_access`: checks of requests for web pages; the pages themselves are part of the program
 //! - `ready`: readiness probes
 //! - `response`: JSON and event streams over HTTP; `request_task`: the work for a request
 //! - `crate::call::reply`: the wire format of every error; no other module writes errors
@@ -45,6 +46,7 @@ pub(crate) mod lists;
 mod metrics;
 mod models;
 mod modern;
+pub mod page_access;
 mod ready;
 mod request_task;
 mod response;

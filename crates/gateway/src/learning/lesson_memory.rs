@@ -84,6 +84,13 @@ impl LearnedMemory {
         }
     }
 
+    /// Stores a lesson, which counts from now on.
+    pub(super) async fn add_lesson(&self, lesson: NewLesson) -> Result<(), Error> {
+        self.store.add_lessons(&[lesson]).await?;
+        self.load_new().await;
+        Ok(())
+    }
+
     /// Loads new lessons in every scope that is in memory.
     pub(super) async fn load_new(&self) {
         let Some(model) = self.model().await else {

@@ -13,6 +13,7 @@
 //! - `arguments`: the text of a call's arguments
 //! - `writer`: the task that writes; `lesson_memory`: the lessons of all tenants; `lessons`: the
 //!   effective lessons of one
+//! - [`marks`]: what people say about results of searches
 //! - `client_lists`: the tools that each client found and used last, for its list
 
 pub mod arguments;
@@ -21,6 +22,7 @@ pub(crate) mod intents;
 pub mod learned_templates;
 mod lesson_memory;
 mod lessons;
+pub mod marks;
 pub mod priors;
 pub mod priors_schedule;
 pub mod template_check;
@@ -43,6 +45,7 @@ use crate::index::CapabilityIndex;
 use crate::state::clock::now;
 use lesson_memory::{LearnedMemory, LessonScope};
 pub(crate) use lessons::LearnedLessons;
+use marks::{MarkError, ToolMark};
 use writer::{FlushRequest, LessonWriter};
 
 /// Events that may wait to be written. Further ones are lost and counted: requests never wait.
@@ -137,6 +140,23 @@ impl Learner {
             Ok(removed) => tracing::debug!(removed, "deleted old lessons"),
             Err(error) => tracing::warn!(%error, "failed to delete old lessons"),
         }
+    }
+
+    /// Stores what a person said about a tool as a lesson, which counts from now on.
+    pub(crate) async fn learn_mark(
+        &self,
+        settings: &LearningSettings,
+        mark: &ToolMark,
+    ) -> Result<(), MarkError> {
+        if !settings.enabled {
+            return Err(MarkError::Disabled);
+        }
+        let model = self.memory.model().await.ok_or(MarkError::NoVector)?;
+        let vector = self.memory.embed_text(&mark.query).await;
+        let vector = vector.ok_or(MarkError::NoVector)?;
+        let lesson = mark.to_lesson(model, &vector, settings.keep_words, now());
+        self.memory.add_lesson(lesson).await?;
+        Ok(())
     }
 
     /// Returns the number of events that were lost because the queue was full.

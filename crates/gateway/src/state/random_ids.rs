@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// Returns 256 random bits in URL-safe base64.
-pub(crate) fn random_token() -> String {
+pub fn random_token() -> String {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).expect("the operating system has randomness to give");
     URL_SAFE_NO_PAD.encode(bytes)

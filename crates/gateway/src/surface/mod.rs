@@ -33,7 +33,7 @@ mod parse_arguments;
 pub(crate) mod remainder_resource;
 mod request;
 pub(crate) mod sanitize;
-mod search;
+pub(crate) mod search;
 pub(crate) mod signature;
 mod skills;
 pub mod tokens;

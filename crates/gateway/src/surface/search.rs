@@ -14,6 +14,7 @@ use super::{adaptive_list, skills};
 use crate::call::failure::start_error_for;
 use crate::call::observe;
 use crate::catalog::{Catalog, CatalogEntry};
+use crate::state::gateway::Gateway;
 use crate::surface::find::{DEFAULT_LIMIT, best_options, find_when_indexed};
 use crate::surface::signature::api_signature;
 use crate::turn::Turn;
@@ -35,14 +36,7 @@ pub(super) async fn search_tools(turn: &Turn, arguments: SearchArguments) -> Str
         .candidates
         .iter()
         .enumerate()
-        .filter_map(|(rank, candidate)| {
-            // A model usually calls the first.
-            let detail = match rank {
-                0 => LineDetail::Guided,
-                _ => LineDetail::Brief,
-            };
-            found_line(turn, catalog, candidate, detail)
-        })
+        .filter_map(|(rank, candidate)| found_line(&turn.gateway, caller, catalog, candidate, rank))
         .collect();
     let language = found.language_note();
     let withheld = found.withheld.counts().lines();
@@ -86,22 +80,26 @@ fn format_likelihood(confidence: Confidence) -> String {
     format!("Likely right: the first {first} %, any of the first five {any} %. ")
 }
 
-/// Formats a finding in one line: a tool with its copies on other servers, or an HTTP API.
-fn found_line(
-    turn: &Turn,
+/// Formats the finding of this rank in one line, as a model reads it: a tool with its copies on
+/// other servers, or an HTTP API.
+pub(crate) fn found_line(
+    gateway: &Gateway,
+    caller: &Caller,
     catalog: &Catalog,
     found: &Candidate,
-    detail: LineDetail,
+    rank: usize,
 ) -> Option<String> {
+    // A model usually calls the first.
+    let detail = match rank {
+        0 => LineDetail::Guided,
+        _ => LineDetail::Brief,
+    };
     let name = &found.entry.tool_name;
     if let Some(entry) = catalog.tool(name) {
-        return Some(format!(
-            "{}{}",
-            tool_line(turn, entry, detail),
-            copies_note(found)
-        ));
+        let line = tool_line_for(gateway, caller, entry, detail);
+        return Some(format!("{line}{}", copies_note(found)));
     }
-    let provider = turn.gateway.providers.get(&name.parse().ok()?)?;
+    let provider = gateway.providers.get(&name.parse().ok()?)?;
     Some(api_signature(provider.spec()))
 }
 
@@ -126,27 +124,34 @@ const NOTHING: &str = "No tool fits. Try other words, or browse with discover_ap
 
 /// Formats a tool in one line, with warnings.
 pub(super) fn tool_line(turn: &Turn, entry: &CatalogEntry, detail: LineDetail) -> String {
+    tool_line_for(&turn.gateway, turn.caller(), entry, detail)
+}
+
+/// Like [`tool_line`], without a request of the caller.
+pub(crate) fn tool_line_for(
+    gateway: &Gateway,
+    caller: &Caller,
+    entry: &CatalogEntry,
+    detail: LineDetail,
+) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let mut line = strip_to_one_line(&signature(&entry.exposed, &definition, detail));
-    match turn.gateway.write_class(entry) {
+    match gateway.write_class(entry) {
         WriteClass::Write => line.push_str(" [writes]"),
         WriteClass::Destructive => line.push_str(" [destructive]"),
         WriteClass::Read | WriteClass::Unknown => {}
     }
-    if let Some(obstacle) = tool_obstacle(turn, entry) {
+    if let Some(obstacle) = tool_obstacle(gateway, caller, entry) {
         line.push_str(&format!(" [{}]", strip_to_one_line(&obstacle)));
     }
     line
 }
 
 /// Returns the reason why a tool cannot be used, and a remedy.
-fn tool_obstacle(turn: &Turn, entry: &CatalogEntry) -> Option<String> {
-    let trouble = turn
-        .gateway
-        .upstreams
-        .get(&entry.capability.server)?
-        .start_problem()?;
-    Some(describe_obstacle(&turn.client.caller, &trouble))
+fn tool_obstacle(gateway: &Gateway, caller: &Caller, entry: &CatalogEntry) -> Option<String> {
+    let server = gateway.upstreams.get(&entry.capability.server)?;
+    let trouble = server.start_problem()?;
+    Some(describe_obstacle(caller, &trouble))
 }
 
 /// Describes briefly why a server cannot be used, and what the caller can do about it.

@@ -20,8 +20,16 @@ use crate::state::gateway::Gateway;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WithheldTools(BTreeMap<String, WithheldReason>);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WithheldReason {
+/// A withheld tool and the cause, for an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithheldTool {
+    pub tool_name: String,
+    pub reason: WithheldReason,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WithheldReason {
     Filter,
     UnknownCost,
     Approval,
@@ -86,8 +94,28 @@ impl WithheldTools {
         }
     }
 
+    /// Returns the tools by name.
+    pub(crate) fn tools(&self) -> Vec<WithheldTool> {
+        let tools = self.0.iter().map(|(name, reason)| WithheldTool {
+            tool_name: name.clone(),
+            reason: *reason,
+        });
+        tools.collect()
+    }
+
     fn count(&self, reason: WithheldReason) -> usize {
         self.0.values().filter(|it| **it == reason).count()
+    }
+}
+
+impl WithheldReason {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Filter => "the filters leave it out",
+            Self::UnknownCost => "its cost is not known",
+            Self::Approval => "a person has not approved it yet",
+            Self::Rule => "a rule keeps it from the tenant",
+        }
     }
 }
 

@@ -6,5 +6,5 @@
 
 pub mod audit;
 pub mod meter;
-pub(crate) mod rejections;
+pub mod rejections;
 pub(crate) mod row_budget;

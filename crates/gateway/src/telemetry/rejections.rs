@@ -47,7 +47,7 @@ impl KeyRejectionLog {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Rejection {
+pub enum Rejection {
     /// A web page of another origin, or a `Host` that is not this gateway.
     #[error("{reason}")]
     Foreign { reason: String },

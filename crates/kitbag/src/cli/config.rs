@@ -133,6 +133,24 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
     }))
 }
 
+/// Returns the rules of every tenant and of each, as in the effective configuration.
+pub(crate) fn policy_entries(config: &Config) -> anyhow::Result<Vec<Entry>> {
+    let text = match &config.origin {
+        Some(path) => {
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
+        }
+        None => String::new(),
+    };
+    let mut entries = list_entries(&Sources {
+        text: &text,
+        config,
+        overrides: &[],
+        is_set: &|_: &str| false,
+    });
+    entries.retain(|entry| matches!(entry.table[0].as_str(), "policy" | "tenants"));
+    Ok(entries)
+}
+
 fn is_set(name: &str, secrets: &BTreeSet<String>) -> bool {
     match name.strip_prefix(Template::SECRET) {
         Some(secret) => secrets.contains(secret),

@@ -29,12 +29,12 @@ fn format_uri(resource: &Value) -> String {
 }
 
 /// Returns the items of the array `key` of an object.
-pub(super) fn get_items<'a>(object: &'a Value, key: &str) -> &'a [Value] {
+pub(crate) fn get_items<'a>(object: &'a Value, key: &str) -> &'a [Value] {
     let items = object.get(key).and_then(Value::as_array);
     items.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns the string field `key` of an object.
-pub(super) fn get_str<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+pub(crate) fn get_str<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get(key).and_then(Value::as_str)
 }

@@ -21,6 +21,7 @@ use crate::local::relay::GatewayEnded;
 use kitbag_embedding::EmbedderError;
 use kitbag_gateway::admin::app::NotIndexed;
 use kitbag_gateway::call::failure::Failure;
+use kitbag_gateway::learning::marks::MarkError;
 use kitbag_gateway::state::store_address::StoreConfigError;
 use kitbag_gateway::state::web_pages::BrowserError;
 
@@ -188,6 +189,7 @@ fn find_remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         downcast_remedy(cause, |it: &kitbag_agents::DataError| it.remedy()),
         downcast_remedy(cause, |it: &RegistryError| it.remedy()),
         downcast_remedy(cause, |it: &ChoiceError| it.remedy()),
+        downcast_remedy(cause, |it: &MarkError| it.remedy()),
         downcast_remedy(cause, failure_remedy),
     ];
     let mut remedies = remedies.into_iter().flatten();

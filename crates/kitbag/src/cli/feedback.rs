@@ -128,12 +128,7 @@ fn cells(stored: &StoredFeedback) -> [String; 7] {
 }
 
 async fn show(store: &Store, id: i64, invocation: &Invocation) -> anyhow::Result<()> {
-    let found = store.feedback_by_id(id).await?;
-    let line = FeedbackLine::from_stored(
-        found
-            .ok_or_else(|| unknown_report(id))
-            .advise(list_remedy)?,
-    );
+    let line = FeedbackLine::from_stored(find_report(store, id).await?);
     invocation.show(&line, format_report)
 }
 
@@ -165,26 +160,39 @@ async fn resolve_reports(
     note: Option<String>,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let resolution = FeedbackResolution { at: now(), note };
     for id in ids {
-        let found = store.feedback_by_id(*id).await?;
-        let found = found
-            .ok_or_else(|| unknown_report(*id))
-            .advise(list_remedy)?;
-        if store.resolve_feedback(*id, &resolution).await? {
-            let subject = format!("report {id}");
-            let event = trail::change_event(
-                "kitbag feedback resolve",
-                Action::FeedbackResolved,
-                &subject,
-            );
-            let tenant = Some(found.feedback.tenant);
-            trail::record_event(store, Event { tenant, ..event }).await?;
-        }
+        let event = |subject: &str| {
+            trail::change_event("kitbag feedback resolve", Action::FeedbackResolved, subject)
+        };
+        resolve_report(store, *id, note.clone(), event).await?;
     }
     let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let report = json!({ "resolved": ids });
     invocation.show(&report, |_| format!("Resolved {}", named.join(", ")))
+}
+
+/// Marks a report as resolved, and audits that with the event for its subject. Returns false if it
+/// was resolved before.
+pub(crate) async fn resolve_report(
+    store: &Store,
+    id: i64,
+    note: Option<String>,
+    event: impl FnOnce(&str) -> Event,
+) -> anyhow::Result<bool> {
+    let found = find_report(store, id).await?;
+    let resolution = FeedbackResolution { at: now(), note };
+    let is_new = store.resolve_feedback(id, &resolution).await?;
+    if is_new {
+        let tenant = Some(found.feedback.tenant);
+        let event = event(&format!("report {id}"));
+        trail::record_event(store, Event { tenant, ..event }).await?;
+    }
+    Ok(is_new)
+}
+
+pub(crate) async fn find_report(store: &Store, id: i64) -> anyhow::Result<StoredFeedback> {
+    let found = store.feedback_by_id(id).await?;
+    found.ok_or_else(|| unknown_report(id)).advise(list_remedy)
 }
 
 fn unknown_report(id: i64) -> anyhow::Error {

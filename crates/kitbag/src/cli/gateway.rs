@@ -7,6 +7,7 @@ use kitbag_gateway::admin::app::{
     App, CallOptions, CallProgress, ServerDefinitions, UnlistedServer,
 };
 use kitbag_gateway::admin::offers::ToolRow;
+use kitbag_gateway::admin::tool_table::ToolSummary;
 use kitbag_gateway::state::background;
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ use super::servers::find;
 use crate::local::gateway_connection::GatewayConnection;
 use crate::local::protocol::Want;
 use crate::local::requests::{
-    FetchDefinitions, FetchListings, GetDefinition, ListTools, LocalRequest,
+    FetchDefinitions, FetchListings, GetDefinition, ListTools, LocalRequest, SummarizeTools,
 };
 
 #[derive(Debug, Clone, Copy, Args)]
@@ -98,6 +99,18 @@ impl CommandGateway {
     ) -> anyhow::Result<Vec<ToolRow>> {
         self.fetch_listings(server, output).await?;
         self.ask(ListTools {}).await
+    }
+
+    /// Like `list_tools`, with the effect, the cost and the use of each tool.
+    pub(super) async fn summarize_tools(
+        &mut self,
+        server: Option<&ServerName>,
+        output: Output,
+    ) -> anyhow::Result<Vec<ToolSummary>> {
+        self.fetch_listings(server, output).await?;
+        let mut tools = self.ask(SummarizeTools {}).await?;
+        tools.retain(|tool| tool.unapproved.is_none());
+        Ok(tools)
     }
 
     /// Returns the definition of a tool as clients see it, without asking a server.

@@ -16,6 +16,7 @@ use super::output::{Output, format_table, pluralize, strip_controls};
 use crate::import::{
     FlaggedServers, ImportAction, ImportPlan, ImportRow, client_directories, split_by_project,
 };
+use crate::trail;
 
 /// Import servers from your MCP clients.
 ///
@@ -78,7 +79,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     } else {
         let command = format!("{} --yes", arguments.real_command());
         confirm_project_servers(&plan, arguments.yes, &command, invocation.output)?;
-        plan.apply(&at).await?;
+        plan.apply(&at, &trail::typed_verb()).await?;
     }
     let report = ImportReport {
         done,

@@ -9,7 +9,7 @@ use clap::builder::TypedValueParser as _;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
-use kitbag_domain::{Action, Event, KeyId, Role, ShortText, Tenant, Timestamp};
+use kitbag_domain::{Action, Caller, Event, KeyId, Role, ShortText, Tenant, Timestamp};
 use kitbag_store::{KeyInfo, KeySpec, NewKey, Store};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use super::failure::Advise as _;
 use super::moment::{self, format_relative};
 use super::output::{format_date, format_table};
 use crate::cli::open_store::open_store;
+use crate::key_check::is_active;
 use crate::trail;
 use kitbag_gateway::state::clock::now;
 
@@ -41,7 +42,8 @@ Examples:
 
 A client sends its key as `Authorization: Bearer KEY`. The key determines the
 tenant, and the tenant's rules in the configuration determine what the client
-may use. An operator key reads the figures of all tenants and calls no tools.";
+may use. An operator key reads the figures of all tenants and calls no tools.
+An admin key does the same and signs in to the web pages with all rights.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -88,8 +90,8 @@ struct CreateArguments {
     /// Tenant of the key [default: local]; its rules are under [tenants.NAME].
     #[arg(long)]
     tenant: Option<Tenant>,
-    /// `user` calls tools for its tenant; `operator` has no tenant, reads the figures of all tenants
-    /// and calls no tools.
+    /// `user` calls tools for its tenant. `operator` and `admin` have no tenant: both read the figures
+    /// of all tenants, and an admin may also change things on the web pages.
     #[arg(long, default_value = Role::User.as_str(), value_parser = role_parser())]
     role: Role,
     /// Label to recognize the key by.
@@ -147,37 +149,39 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 impl CreateArguments {
     fn into_spec(self) -> anyhow::Result<KeySpec> {
-        let Self {
-            tenant,
-            role,
-            label,
-            expires,
-        } = self;
-        if tenant
-            .as_ref()
-            .is_some_and(|tenant| tenant.as_str() == "unknown")
-        {
-            return Err(anyhow!(
-                "tenant name `unknown` is reserved for the setting for tenants without a table"
-            ))
-            .advise(|| "choose another name".to_owned());
-        }
-        let spec = match (role, tenant) {
-            (Role::User, tenant) => KeySpec::user(tenant.unwrap_or_else(Tenant::local)),
-            (Role::Operator, None) => KeySpec::operator(),
-            (Role::Operator, Some(tenant)) => {
-                return Err(anyhow!(
-                    "an operator key has no tenant, but `{tenant}` was given"
-                ))
-                .advise(|| "omit --tenant or --role".to_owned());
-            }
-        };
+        let spec = new_key_spec(self.role, self.tenant)?;
         Ok(KeySpec {
-            label,
-            expires_at: expires,
+            label: self.label,
+            expires_at: self.expires,
             ..spec
         })
     }
+}
+
+/// Returns a key without label and expiry. Only a user's key has a tenant.
+pub(crate) fn new_key_spec(role: Role, tenant: Option<Tenant>) -> anyhow::Result<KeySpec> {
+    if tenant
+        .as_ref()
+        .is_some_and(|tenant| tenant.as_str() == "unknown")
+    {
+        return Err(anyhow!(
+            "tenant name `unknown` is reserved for the setting for tenants without a table"
+        ))
+        .advise(|| "choose another name".to_owned());
+    }
+    Ok(match (role, tenant) {
+        (Role::User, tenant) => KeySpec::user(tenant.unwrap_or_else(Tenant::local)),
+        (role, None) => KeySpec {
+            role,
+            ..KeySpec::operator()
+        },
+        (role, Some(tenant)) => {
+            return Err(anyhow!(
+                "a key with the role `{role}` has no tenant, but `{tenant}` was given"
+            ))
+            .advise(|| "omit the tenant or the role".to_owned());
+        }
+    })
 }
 
 async fn create_key(store: &Store, spec: &KeySpec, invocation: &Invocation) -> anyhow::Result<()> {
@@ -208,18 +212,42 @@ fn new_key_to_json(key: &NewKey, spec: &KeySpec) -> Value {
 
 /// A misspelled tenant yields a useless key, so warn immediately.
 fn warn_of_unknown_tenant(config: &Config, spec: &KeySpec, invocation: &Invocation) {
+    if let Some(warning) = unknown_tenant_warning(config, spec) {
+        invocation.output.warn(&warning);
+    }
+}
+
+/// Returns the reason why a new key cannot be used yet, if its tenant is unknown.
+pub(crate) fn unknown_tenant_warning(config: &Config, spec: &KeySpec) -> Option<String> {
     let tenant = &spec.tenant;
-    if spec.role == Role::Operator || config.policy.is_known_tenant(tenant) {
-        return;
+    if spec.role != Role::User || config.policy.is_known_tenant(tenant) {
+        return None;
     }
     let file = match &config.origin {
         Some(file) => format!("`{}`", file.display()),
         None => "the configuration".to_owned(),
     };
-    invocation.output.warn(&format!(
+    Some(format!(
         "this key cannot be used yet: {file} has no table for the tenant `{tenant}`. Add `[tenants.{tenant}]` (it may \
          be empty), or `unknown = \"allow\"` under [tenants]"
-    ));
+    ))
+}
+
+/// Returns the caller that an active key stands for.
+pub(crate) async fn find_caller(store: &Store, id: &KeyId) -> anyhow::Result<Caller> {
+    let keys = store.list_keys().await?;
+    let key = keys.into_iter().find(|key| key.id == *id);
+    let key = key
+        .ok_or_else(|| anyhow!("no key `{id}`"))
+        .advise(|| "list the keys with `kitbag key list`".to_owned())?;
+    if !is_active(&key) {
+        return Err(anyhow!("the key `{id}` {}", describe_state(&key, now())));
+    }
+    Ok(Caller {
+        tenant: key.tenant,
+        key: Some(key.id),
+        role: key.role,
+    })
 }
 
 async fn list_keys(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
@@ -289,10 +317,11 @@ async fn revoke_key(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow
     })
 }
 
-fn describe_holder(spec: &KeySpec) -> String {
+pub(crate) fn describe_holder(spec: &KeySpec) -> String {
     let holder = match spec.role {
         Role::User => format!("for tenant `{}`", spec.tenant),
         Role::Operator => "for an operator".to_owned(),
+        Role::Admin => "for an admin".to_owned(),
     };
     match spec.expires_at {
         Some(end) => format!("{holder}, valid until {}", format_date(end)),
@@ -300,7 +329,7 @@ fn describe_holder(spec: &KeySpec) -> String {
     }
 }
 
-fn tenant_of_role(role: Role, tenant: &Tenant) -> Option<Tenant> {
+pub(crate) fn tenant_of_role(role: Role, tenant: &Tenant) -> Option<Tenant> {
     (role == Role::User).then(|| tenant.clone())
 }
 
@@ -334,7 +363,7 @@ fn to_row(key: KeyInfo) -> KeyRow {
     }
 }
 
-fn describe_state(key: &KeyInfo, now: Timestamp) -> String {
+pub(crate) fn describe_state(key: &KeyInfo, now: Timestamp) -> String {
     match (key.revoked_at, key.expires_at) {
         (Some(at), _) => format!("revoked {}", date_part(&format_date(at))),
         (None, Some(end)) if key.is_expired(now) => {

@@ -10,7 +10,7 @@ use kitbag_domain::Timestamp;
 use kitbag_gateway::state::clock::now;
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum MomentError {
+pub(crate) enum MomentError {
     #[error("expected a duration such as `90d` or `12h`, or a date such as `2027-01-31`")]
     Unreadable,
     #[error("the time is in the past")]
@@ -22,12 +22,12 @@ pub(super) enum MomentError {
 }
 
 /// Parses an end: a duration from now, a date (start of day, UTC), or a timestamp.
-pub(super) fn parse_end(text: &str) -> Result<Timestamp, MomentError> {
+pub(crate) fn parse_end(text: &str) -> Result<Timestamp, MomentError> {
     parse_end_from(text, now())
 }
 
 /// Parses a duration; a day has 24 hours.
-pub(super) fn parse_duration(text: &str) -> Result<Duration, MomentError> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, MomentError> {
     let span: Span = text.parse().map_err(|_| MomentError::NotADuration)?;
     let length = span
         .to_duration(SpanRelativeTo::days_are_24_hours())
@@ -36,7 +36,7 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, MomentError> {
 }
 
 /// Formats the distance from now: `in 3 days`, `2 hours ago`.
-pub(super) fn format_relative(at: Timestamp) -> String {
+pub(crate) fn format_relative(at: Timestamp) -> String {
     format_relative_to(at, now())
 }
 

@@ -94,6 +94,11 @@ fn print_result(searched: &SearchResult, explain: bool, output: Output) -> anyho
     for line in searched.withheld.lines() {
         output.note(&line);
     }
+    if explain {
+        for tool in &searched.withheld_tools {
+            output.note(&format!("{}: {}", tool.tool_name, tool.reason.as_str()));
+        }
+    }
     if let Some(corrected) = &searched.corrected {
         output.note(&format!("Searched for: {corrected}"));
     }
@@ -208,6 +213,6 @@ fn as_of(priors: &FoundPriors) -> String {
     }
 }
 
-fn parse_write_class(text: &str) -> Result<WriteClass, String> {
+pub(super) fn parse_write_class(text: &str) -> Result<WriteClass, String> {
     WriteClass::parse(text).ok_or_else(|| "expected read, write, destructive or unknown".to_owned())
 }

@@ -108,6 +108,7 @@ fn print_banner(banner: &Banner, config: &Config, invocation: &Invocation) {
     let snippet = client_snippet(banner, config);
     let result = json!({
         "endpoint": banner.endpoint,
+        "pages": banner.pages,
         "servers": config.servers.len(),
         "known": banner.known,
         "asking": banner.asking,
@@ -146,9 +147,10 @@ fn format_banner(
     };
     let next = next.map(|next| format!("{next}\n\n")).unwrap_or_default();
     format!(
-        "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Access:  {access}\n  Config:  {origin}\n\n\
+        "Kitbag serves {endpoint}\n\n  Servers: {found}{disabled}\n  Pages:   {pages}\n  Access:  {access}\n  Config:  {origin}\n\n\
          {next}Add to a client:\n\n{snippet:#}\n",
         endpoint = banner.endpoint,
+        pages = banner.pages,
     )
 }
 
@@ -186,6 +188,7 @@ mod tests {
             assert_eq!(
                 describe_servers(&Banner {
                     endpoint: String::new(),
+                    pages: String::new(),
                     known,
                     asking,
                     tools

@@ -18,6 +18,9 @@ use anyhow::Context as _;
 use kitbag_clients::{
     Client, ClientConfig, ClientDirectories, ClientFile, OperatingSystem, Scope, open,
 };
+use serde_json::{Value, json};
+
+use crate::trail;
 use kitbag_config::{ConfigError, ConfigSource, Environment, absolute_dir_from_env};
 
 pub(crate) use plan::{FlaggedServers, ImportAction, ImportPlan, ImportRow};
@@ -62,8 +65,49 @@ pub(crate) async fn import_additions(
     let mut plan = ImportPlan::build(here, at, FlaggedServers::Disabled)
         .await
         .context("cannot import the servers")?;
-    plan.apply(at).await?;
+    plan.apply(at, &trail::typed_verb()).await?;
     Ok(plan)
+}
+
+/// Plans the import of servers from text in the form of some client's file, which a person has
+/// pasted.
+pub(crate) async fn plan_pasted(text: &str, at: &ConfigSource) -> anyhow::Result<ImportPlan> {
+    let directories = client_directories(&at.environment)?;
+    let text = complete_pasted(text);
+    // The clients differ in the names of keys, and most take those of Claude.
+    let mut read = [Client::ClaudeCode]
+        .into_iter()
+        .chain(Client::ALL)
+        .filter_map(|client| {
+            let file = ClientFile {
+                path: format!("pasted for {}", client.title()).into(),
+                ..user_files(&[client], &directories).next()?
+            };
+            Some(kitbag_clients::read(&file, &text, &directories))
+        });
+    let has_servers = |found: &Vec<ClientConfig>| found.iter().any(|it| !it.servers.is_empty());
+    let found = read.find(has_servers).context(NOTHING_PASTED)?;
+    let plan = ImportPlan::build(found, at, FlaggedServers::AsConfigured).await?;
+    Ok(plan.without_history())
+}
+
+const NOTHING_PASTED: &str = "this text names no servers; paste the JSON of a client's configuration, such as {\"mcpServers\": {…}}";
+
+/// Adds what people leave out when they copy a part of a file.
+fn complete_pasted(text: &str) -> String {
+    let text = text.trim().trim_end_matches(',');
+    let text = match text.starts_with('"') {
+        true => format!("{{{text}}}"),
+        false => text.to_owned(),
+    };
+    let Ok(Value::Object(members)) = serde_json::from_str(&text) else {
+        return text;
+    };
+    let is_server = |value: &Value| value.get("command").or_else(|| value.get("url")).is_some();
+    match !members.is_empty() && members.values().all(is_server) {
+        true => json!({ "mcpServers": members }).to_string(),
+        false => text,
+    }
 }
 
 /// Returns the user files of these clients.
@@ -86,4 +130,24 @@ fn user_files(
         .iter()
         .flat_map(|client| client.files(directories))
         .filter(|file| file.scope != Scope::Project)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_file_is_completed() {
+        let whole = r#"{"mcpServers":{"time":{"command":"uvx"}}}"#;
+        for part in [
+            whole,
+            r#"{"time":{"command":"uvx"}}"#,
+            r#""time": {"command": "uvx"},"#,
+            r#"  "mcpServers": {"time": {"command": "uvx"}}"#,
+        ] {
+            let completed: Value = serde_json::from_str(&complete_pasted(part)).unwrap();
+            assert_eq!(completed.to_string(), whole, "{part}");
+        }
+        assert_eq!(complete_pasted("[mcp_servers.time]"), "[mcp_servers.time]");
+    }
 }

@@ -156,6 +156,12 @@ impl ImportPlan {
         added.map(|row| row.review.clone()).collect()
     }
 
+    /// Does not record the servers in the import history: they come from no file.
+    pub(crate) fn without_history(mut self) -> Self {
+        self.snapshots.clear();
+        self
+    }
+
     /// Adds these clients to the followed clients.
     pub(crate) fn follow_clients(
         &mut self,
@@ -176,9 +182,12 @@ impl ImportPlan {
     }
 
     /// Stores the secrets first, since the configuration refers to them.
-    pub(crate) async fn apply(&mut self, at: &ConfigSource) -> anyhow::Result<()> {
+    /// `verb` is the command or page that imports.
+    pub(crate) async fn apply(&mut self, at: &ConfigSource, verb: &str) -> anyhow::Result<()> {
         if self.edits {
-            self.secrets.save(&self.store, self.secret_key).await?;
+            self.secrets
+                .save(&self.store, self.secret_key, verb)
+                .await?;
             at.parse(&self.text, &self.config)
                 .context("the servers were not added")?;
             edit::write_file(&self.config, &self.text)?;

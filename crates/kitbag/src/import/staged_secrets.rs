@@ -104,7 +104,13 @@ impl StagedSecrets {
     }
 
     /// Encrypts the staged secrets into the store. Does not create a store if there are none.
-    pub(crate) async fn save(&self, store: &StoreAddress, key: KeyLocation) -> anyhow::Result<()> {
+    /// `verb` is the command or page that adds them.
+    pub(crate) async fn save(
+        &self,
+        store: &StoreAddress,
+        key: KeyLocation,
+        verb: &str,
+    ) -> anyhow::Result<()> {
         if self.staged.is_empty() {
             return Ok(());
         }
@@ -114,7 +120,7 @@ impl StagedSecrets {
         let vault = open_vault(key, &store)?;
         for (name, value) in &self.staged {
             vault.put_secret(name, &Secret::new(value), now()).await?;
-            let event = trail::change_event(&trail::typed_verb(), Action::SecretSet, name.as_str());
+            let event = trail::change_event(verb, Action::SecretSet, name.as_str());
             trail::record_event(&store, event).await?;
         }
         store.close().await;

@@ -3,16 +3,20 @@
 //! [`LocalRequest::answer`] serves both a command that joined and one that opened its own gateway.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::bail;
-use kitbag_domain::{ServerName, Surface};
+use kitbag_domain::{Caller, KeyId, Role, ServerName, Surface, Tenant};
 use kitbag_gateway::admin::app::{
-    App, CallOptions, CallProgress, ServerDefinitions, ServerReport, Status, UnlistedServer,
+    AccessDecision, App, CallOptions, CallProgress, ServerDefinitions, ServerReport, Status,
+    UnlistedServer, UseHistory,
 };
 use kitbag_gateway::admin::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
-use kitbag_gateway::admin::search::SearchResult;
+use kitbag_gateway::admin::search::{OperatorSearch, SearchResult};
+use kitbag_gateway::admin::tool_table::ToolSummary;
 use kitbag_gateway::front::user_prompt::PromptTools;
 use kitbag_gateway::surface::intent::trial::TemplateTrial;
+use kitbag_gateway::learning::marks::ToolMark;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 use kitbag_intents::IntentTemplate;
 use kitbag_relevance::Options;
@@ -23,6 +27,9 @@ use serde_json::{Map, Value, from_str, value::to_raw_value};
 
 use super::protocol::RequestLine;
 use super::suggestions::{KnownName, suggest_names};
+
+/// Counting a million calls takes seconds.
+const HISTORY_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) trait LocalRequest: Serialize + DeserializeOwned {
     type Answer: Serialize + DeserializeOwned;
@@ -84,7 +91,13 @@ local_requests! {
     /// Returns the definition of a tool as clients see it, without asking a server.
     GetDefinition { name: String } -> Option<Value> = |app, _| app.tool_definition(&name)?;
 
+    /// Decides whether a caller may use a tool.
+    ExplainAccess { tenant: Tenant, key: Option<KeyId>, role: Role, tool: String } -> AccessDecision
+        = |app, _| app.explain_access(&Caller { tenant, key, role }, &tool);
+
     ListTools {} -> Vec<ToolRow> = |app, _| app.tool_rows();
+    /// Returns the tools with their effect, their cost and their use.
+    SummarizeTools {} -> Vec<ToolSummary> = |app, _| app.tool_table().await?.tools.clone();
     ListPrompts {} -> Vec<PromptRow> = |app, _| app.prompt_rows();
     ListSkills {} -> Vec<SkillRow> = |app, _| app.skill_rows();
     ListResources {} -> Vec<ResourceRow> = |app, _| app.resource_rows();
@@ -124,8 +137,11 @@ local_requests! {
                     message: None,
                 });
             };
-            app.search_tools(&query, &options, report_embedded).await?
+            app.search_tools(OperatorSearch::local(&query, &options), report_embedded).await?
         };
+
+    /// Teaches the searches of a tenant.
+    MarkTool { mark: ToolMark } -> () = |app, _| app.mark_tool(&mark).await?;
 
     /// Returns the tools relevant to the prompt that the user gave an agent.
     SuggestTools { prompt: String } -> PromptTools = |app, _| app.suggest_tools(&prompt).await;
@@ -133,6 +149,9 @@ local_requests! {
     CountTokens { surface: Surface } -> SurfaceTokens = |app, _| app.surface_tokens(surface).await;
     RestartServer { server: ServerName } -> ServerReport = |app, _| app.restart_server(&server).await?;
     GetStatus {} -> Status = |app, _| app.status();
+
+    /// Returns calls and tokens of the last day by hour.
+    GetHistory {} -> UseHistory = |app, _| app.use_history(HISTORY_PATIENCE).await;
 
     /// Returns the counters of the running gateway.
     GetFigures {} -> Value = |app, _| app.usage_figures();

@@ -68,7 +68,8 @@ fn a_key_needs_a_valid_role_and_expiry() {
     let home = Home::new();
     let printed = home.fails(&["key", "create", "--role", "operator", "--tenant", "acme"]);
     assert!(
-        printed.contains("an operator key has no tenant") && printed.contains("omit --tenant"),
+        printed.contains("a key with the role `operator` has no tenant")
+            && printed.contains("omit --tenant"),
         "{printed}"
     );
     for expires in ["2020-01-01", "-1d", "whenever"] {

@@ -25,9 +25,10 @@
 //! - [`declared`]: tools from files
 //! - [`eval_agents`]: measuring how models choose tools
 //! - [`masked`]: secrets in definitions
+//! - [`pages`]: who sees and changes the web pages of the gateway
 //! - [`overrides`]: tools changed by the operator
 //! - [`reload`]: configuration edits while the gateway runs
-//! - [`web_pages`]: web pages, read and pictured
+//! - [`web_pages`]: pages of the web, read and pictured
 //! - [`mod@retrieve`]: the tools for a query; [`index`]: the index behind it
 
 #![expect(
@@ -66,6 +67,7 @@ mod meter;
 mod metrics;
 mod models;
 mod overrides;
+mod pages;
 mod reload;
 mod retrieve;
 mod rules;

@@ -37,10 +37,14 @@ pub enum Signal {
     Failed,
     /// The client called it and immediately switched to another tool.
     Abandoned,
+    /// A person said that the tool is right for the request.
+    MarkedRight,
+    /// A person said that the tool is wrong for the request.
+    MarkedWrong,
 }
 
 impl Signal {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::FoundThenUsed,
         Self::SaidThenUsed,
         Self::Used,
@@ -48,6 +52,8 @@ impl Signal {
         Self::Bypassed,
         Self::Failed,
         Self::Abandoned,
+        Self::MarkedRight,
+        Self::MarkedWrong,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -59,6 +65,8 @@ impl Signal {
             Self::Bypassed => "bypassed",
             Self::Failed => "failed",
             Self::Abandoned => "abandoned",
+            Self::MarkedRight => "marked_right",
+            Self::MarkedWrong => "marked_wrong",
         }
     }
 
@@ -72,6 +80,11 @@ impl Signal {
             self,
             Self::FoundThenUsed | Self::SaidThenUsed | Self::Used | Self::UsedWithoutWords
         )
+    }
+
+    /// True if it speaks for the tool.
+    pub(super) fn is_favourable(self) -> bool {
+        self.is_use() || self == Self::MarkedRight
     }
 
     /// True if there was evidence that the context led to the call.
@@ -91,6 +104,10 @@ impl Signal {
             Self::Bypassed => -0.2,
             Self::Failed => -1.0,
             Self::Abandoned => -0.5,
+            // A person who judges a result is rarer and surer than a use: two searches that led to
+            // a call.
+            Self::MarkedRight => 3.0,
+            Self::MarkedWrong => -3.0,
         }
     }
 }

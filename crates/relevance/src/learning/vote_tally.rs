@@ -70,7 +70,7 @@ impl<'a> VoteTally<'a> {
         let mut sum = 0.0;
         for record in &association.records {
             let weight = record.weight(now);
-            if record.signal.is_use() && similarity >= RELATED {
+            if record.signal.is_favourable() && similarity >= RELATED {
                 self.using.insert(record.session);
             }
             if record.signal == Signal::Bypassed {

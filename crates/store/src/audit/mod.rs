@@ -3,16 +3,20 @@
 //! - [`sink`]: accepts rows off the hot path; `queue`: rows to be written
 //! - `writer`: the writing task; `trouble_log`: its warnings
 //! - [`query`]: filtered and paged reads; [`row`]: one row
-//! - [`tool_statistics`]: success and latency of tools
+//! - [`tool_statistics`]: success and latency of tools; [`call_counts`]: all calls of a time span
+//! - [`runs`]: the latest runs of programs
 //! - `selection`: the statement of a query; `glob`: name patterns as regular expressions
 //! - `columns`: a record as columns; `sqlite`, `postgres`: the statements that write
 
+pub mod call_counts;
 mod columns;
 mod glob;
 mod postgres;
 pub mod query;
 mod queue;
 pub mod row;
+pub mod runs;
+pub mod search_counts;
 mod selection;
 pub mod sink;
 mod sqlite;

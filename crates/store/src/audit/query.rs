@@ -3,7 +3,7 @@
 use kitbag_domain::{KeyId, Outcome, ServerName, Tenant, Timestamp};
 
 use super::row::{AuditRow, AuditRowKind, StoredAuditRow};
-use super::selection::{SELECT, select_by_query};
+use super::selection::{SELECT, select_by_query, select_time};
 use crate::{Error, Store};
 
 /// Asks for the newest `limit` rows that match every condition.
@@ -11,6 +11,8 @@ use crate::{Error, Store};
 pub struct AuditQuery {
     pub limit: u32,
     pub tenant: Option<Tenant>,
+    /// The client's own name, in full.
+    pub client: Option<String>,
     pub server: Option<ServerName>,
     pub key: Option<KeyId>,
     /// The id of a run of code.
@@ -43,6 +45,7 @@ impl AuditQuery {
         Self {
             limit,
             tenant: None,
+            client: None,
             server: None,
             key: None,
             run: None,
@@ -75,6 +78,19 @@ impl Store {
         rows.into_iter().map(StoredAuditRow::read).collect()
     }
 
+    /// Returns the time of the row that is `rows` before the first row of the query's page, whatever
+    /// its filters; `None` if there are fewer rows. Only the span and the page count.
+    pub async fn audit_time_before(
+        &self,
+        query: &AuditQuery,
+        rows: u32,
+    ) -> Result<Option<Timestamp>, Error> {
+        let select =
+            select_time(&self.engine, query).push_bind(" LIMIT 1 OFFSET ", i64::from(rows));
+        let at: Option<i64> = select.fetch_optional_scalar(READ).await?;
+        Ok(at.map(Timestamp))
+    }
+
     /// Returns the id of the last row, or zero.
     pub async fn newest_audit_row_id(&self) -> Result<i64, Error> {
         let select = self.engine.query("SELECT max(id) FROM audit");
@@ -103,6 +119,7 @@ mod tests {
         every_field_of_an_inquiry_is_stored_and_it_is_found_by_its_kind,
         the_newest_rows_come_first_and_a_query_narrows_them,
         pages_are_consecutive_and_later_rows_are_found,
+        a_time_before_the_page_counts_rows_that_the_filters_leave_out,
     );
 
     /// Checks the names of the matching rows, in order.
@@ -304,6 +321,10 @@ mod tests {
         };
         (last.outcome, last.caller.key) = (Outcome::TimedOut, Some(KeyId("77".to_owned())));
         last.origin.run = Some(ShortText::truncate("5ea7"));
+        let AuditRecord::Call(third) = &mut rows[2] else {
+            panic!("a call")
+        };
+        third.client = Some(ShortText::truncate("cursor"));
         rows.push(Event::new(Timestamp(4), Action::SecretSet, "token").into());
         store.record_all(&rows).await.unwrap();
         let everything = || EVERYTHING;
@@ -351,6 +372,15 @@ mod tests {
                 ..everything()
             },
             "d",
+        )
+        .await;
+        check(
+            &store,
+            AuditQuery {
+                client: Some("cursor".to_owned()),
+                ..everything()
+            },
+            "b",
         )
         .await;
         check(
@@ -405,6 +435,9 @@ mod tests {
         )
         .await;
         check(&store, named("[cd]"), "d c").await;
+        check(&store, named("c"), "c").await;
+        check(&store, named("git__c"), "c").await;
+        check(&store, named("mail/b"), "b").await;
         check(&store, named("mail__*"), "b").await;
         check(&store, named("git/?"), "d c a").await;
         check(&store, named("[^cd]"), "b a").await;
@@ -454,5 +487,28 @@ mod tests {
             ..EVERYTHING
         };
         check(&store, newer, "late later").await;
+    }
+
+    async fn a_time_before_the_page_counts_rows_that_the_filters_leave_out(place: TestPlace) {
+        let store = place.open().await;
+        let rows = (0..5).map(|at| new_observation(at, "acme", "git/log"));
+        store.record_all(&records(rows)).await.unwrap();
+        let mut query = AuditQuery {
+            tenant: "globex".parse().ok(),
+            ..EVERYTHING
+        };
+        let before = |query: AuditQuery, rows| {
+            let store = store.clone();
+            async move { store.audit_time_before(&query, rows).await.unwrap() }
+        };
+        assert_eq!(before(query.clone(), 2).await, Some(Timestamp(2)));
+        assert_eq!(before(query.clone(), 5).await, None);
+        query.until = Some(Timestamp(3));
+        assert_eq!(before(query.clone(), 2).await, Some(Timestamp(0)));
+        query.page = AuditPage::OlderThan {
+            at: Timestamp(2),
+            id: 0,
+        };
+        assert_eq!(before(query, 1).await, Some(Timestamp(0)));
     }
 }

@@ -28,6 +28,7 @@ const MIGRATION_FILES: &[MigrationFile] = migration_files![
     "0005_approved_definitions",
     "0006_credentials",
     "0007_agent_state_feedback_facts",
+    "0008_audit_filters",
 ];
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| build_migrator(MIGRATION_FILES));

@@ -40,6 +40,7 @@ const MIGRATION_FILES: &[MigrationFile] = migration_files![
     "0012_approved_definitions",
     "0013_credentials",
     "0014_agent_state_feedback_facts",
+    "0015_audit_filters",
 ];
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| build_migrator(MIGRATION_FILES));

@@ -217,6 +217,7 @@ impl KeyRecord {
         match self.role {
             Role::User => Caller::user(self.tenant, id),
             Role::Operator => Caller::operator(id),
+            Role::Admin => Caller::admin(id),
         }
     }
 }

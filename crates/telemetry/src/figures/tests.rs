@@ -35,6 +35,23 @@ fn a_tenant_sees_only_its_own_figures() {
     assert!(own.tools.values().all(|tool| tool.returned == 10));
 }
 
+#[test]
+fn lists_are_counted_by_hour_for_a_day() {
+    let mut tables = UsageFigures::default();
+    let acme = tenant("acme");
+    let listed = ListFigures::for_list(400, 90_000);
+    for minute in [0, 59, 60, 24 * 60 + 1] {
+        tables.record_list_of_hour(&acme, Timestamp(minute * 60_000), listed);
+    }
+    let mut hours: Vec<_> = tables
+        .hours
+        .iter()
+        .map(|((_, hour), it)| (*hour, it.lists))
+        .collect();
+    hours.sort_unstable();
+    assert_eq!(hours, [(1, 1), (24, 1)]);
+}
+
 fn observation(tool: &str, outcome: Outcome) -> Observation {
     Observation {
         at: Timestamp(0),

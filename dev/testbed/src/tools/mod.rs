@@ -20,7 +20,7 @@ use crate::call::{CallOutcome, Reply, TestCall, invalid};
 use crate::catalog::ForeignTool;
 use crate::cli::Misbehaviour;
 use crate::server::TestServer;
-use crate::{catalog, edited, hostile};
+use crate::{catalog, edited, hostile, markup};
 
 /// A tool of the table: its definition, and the function that runs it.
 pub(crate) struct TestTool {
@@ -81,6 +81,9 @@ async fn run_special(call: TestCall, name: String) -> CallOutcome {
     }
     if let Some(foreign) = &call.server.foreign_tools {
         return run_foreign(&call, catalog::find(foreign, &name)).await;
+    }
+    if call.server.has(Misbehaviour::Markup) {
+        return markup::answer(&call);
     }
     if call.server.has(Misbehaviour::Edited) {
         return edited::call(call).await;

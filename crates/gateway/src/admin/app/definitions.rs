@@ -90,6 +90,13 @@ impl App {
         join_all(servers.map(|server| self.list_server_definitions(server, &permits))).await
     }
 
+    /// Returns the definitions of a server's last listing, without asking it again.
+    pub fn known_definitions(&self, server: &ServerName) -> Option<ServerDefinitions> {
+        let gateway = self.host.gateway();
+        let listing = gateway.upstreams.get(server)?.listing()?;
+        Some(ServerDefinitions::from_listing(server, &listing))
+    }
+
     async fn list_server_definitions(
         &self,
         server: &Arc<Server>,

@@ -1,15 +1,19 @@
 //! Commands that build, check and search the gateway's index, and compute its priors.
 
+use std::time::Duration;
+
 use kitbag_embedding::EmbedderError;
-use kitbag_relevance::Options;
 use serde_json::Value;
 
 use super::{App, UnlistedServer};
-use crate::admin::search::{self, IndexVerdict, SearchResult};
+use crate::admin::priors_report::overdue_age_in;
+use crate::admin::search::{self, IndexVerdict, OperatorSearch, SearchResult};
 use crate::index::embedded_query::degraded_note;
+use crate::learning::marks::{MarkError, ToolMark};
 use crate::learning::priors::PriorsSummary;
 use crate::learning::priors_schedule;
 use crate::state::background;
+use crate::state::clock::now;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the index has no tool called `{name}`")]
@@ -26,8 +30,7 @@ impl App {
     /// Returns the tools for a query, best first, with a warning if vectors are missing.
     pub async fn search_tools(
         &self,
-        text: &str,
-        options: &Options,
+        search: OperatorSearch<'_>,
         progress: impl FnMut(usize, usize),
     ) -> anyhow::Result<SearchResult> {
         self.host.gateway().services.index.check_embedder().await?;
@@ -36,7 +39,7 @@ impl App {
         } else {
             self.index_all(progress).await
         };
-        let searched = search::search_index(&self.host.gateway(), text, options).await;
+        let searched = search::search_index(&self.host.gateway(), search).await;
         let warning = searched
             .warning
             .or(indexed.err().map(|error| degraded_note(&error)));
@@ -72,6 +75,35 @@ impl App {
             .await?;
         index.set_priors_updated_at(summary.counted_at).await?;
         Ok(summary)
+    }
+
+    /// Returns the age of the priors if they are overdue.
+    pub async fn overdue_priors_age(&self) -> anyhow::Result<Option<Duration>> {
+        let gateway = self.host.gateway();
+        let namespace = gateway.services.index.namespace().await?;
+        let (schedule, store) = (gateway.priors.schedule.as_ref(), &gateway.services.store);
+        Ok(overdue_age_in(&namespace, schedule, store, now()).await?)
+    }
+
+    /// Teaches the searches of a tenant that a tool is right for a request, or wrong.
+    pub async fn mark_tool(&self, mark: &ToolMark) -> Result<(), MarkError> {
+        let gateway = self.host.gateway();
+        if mark.query.trim().is_empty() {
+            return Err(MarkError::NoQuery);
+        }
+        if gateway
+            .services
+            .index
+            .snapshot()
+            .index
+            .get(&mark.tool)
+            .is_none()
+        {
+            let name = mark.tool.clone();
+            return Err(MarkError::UnknownTool { name });
+        }
+        let learner = &gateway.services.learner;
+        learner.learn_mark(&gateway.learning, mark).await
     }
 
     pub async fn verify_index(

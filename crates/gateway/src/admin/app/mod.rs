@@ -1,14 +1,20 @@
 //! A gateway in this process, built once from the configuration and used by every command.
 //!
 //! # Layout
+//! - `access`: whether a caller may use a tool, and the load of each caller
 //! - `definitions`: the definitions that servers list, for the person who approves them
+//! - `history`: calls and tokens by hour
 //! - `index`: commands that build, check and search the index
 //! - `unlisted`: listing servers, and the servers that fail
 //! - `report`: reports about the gateway and its servers
+//! - `tools`: the table of all tools, one tool in detail, and calls
 
+mod access;
 mod definitions;
+mod history;
 mod index;
 mod report;
+mod tools;
 mod unlisted;
 
 use std::collections::BTreeMap;
@@ -23,16 +29,21 @@ use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Surface, Tim
 use kitbag_upstream::{CallError, RequestedLogs};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Raw, RawObject};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+pub use self::access::{AccessDecision, AccessOutcome, CallerLoad};
 pub use self::definitions::ServerDefinitions;
+pub use self::history::{HourOfUse, UseHistory};
 pub use self::index::NotIndexed;
 pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
+pub use self::tools::{DefinitionVersions, ToolDetails};
 pub use self::unlisted::UnlistedServer;
 use crate::admin::offers::{self, PromptRow, ResourceRow, SkillRow, ToolRow};
+use crate::admin::search_curve::SearchCurve;
+use crate::admin::tool_table::ToolTable;
 use crate::call::failure::Failure;
 use crate::call::pipeline;
 use crate::call::{Call, McpCall, call_params};
@@ -50,7 +61,6 @@ use crate::surface;
 use crate::surface::find::DEFAULT_LIMIT;
 use crate::surface::remainder_resource;
 use crate::surface::tokens::{SurfaceTokens, count_surface_tokens};
-use crate::surface::tool_answer::{add_correction_note, correct_arguments};
 use crate::telemetry::audit::queries::QueryContext;
 use crate::turn::client::{ClientCapabilities, McpClient};
 use crate::turn::view::View;
@@ -63,6 +73,10 @@ pub struct App {
     since: Timestamp,
     /// The address on which the gateway serves HTTP, if any.
     address: OnceLock<SocketAddr>,
+    counted_hours: Arc<history::CountedHours>,
+    /// The table of all tools, until it changes.
+    tool_table: tokio::sync::Mutex<Option<Arc<ToolTable>>>,
+    search_curve: Arc<SearchCurve>,
 }
 
 /// Progress and cancellation of a request.
@@ -95,11 +109,19 @@ impl App {
             background: Mutex::new(background),
             since: now(),
             address: OnceLock::new(),
+            counted_hours: Arc::default(),
+            tool_table: tokio::sync::Mutex::default(),
+            search_curve: Arc::default(),
         })
     }
 
     pub fn host(&self) -> &Arc<GatewayHost> {
         &self.host
+    }
+
+    /// Returns the curve of searches that clients need, with the days that were counted.
+    pub fn search_curve(&self) -> &Arc<SearchCurve> {
+        &self.search_curve
     }
 
     /// Registers background tasks, to abort them when the gateway is closed.
@@ -183,26 +205,6 @@ impl App {
         offers::resource_rows(&gateway.catalog(), &gateway.policy)
     }
 
-    /// Calls a tool by its exposed name, like a client of a small surface: the arguments are
-    /// validated against the listing before the server is started.
-    pub async fn call_tool(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-        options: CallOptions<'_>,
-    ) -> anyhow::Result<Value> {
-        // Any token will do: the server gets another one.
-        let meta = RawObject::new().with("progressToken", name);
-        let mut params = call_params(name, &arguments).with("_meta", &meta);
-        let (turn, messages) = self.new_turn("kitbag call", Surface::Search);
-        let correction = correct_arguments(&turn, name, &mut params);
-        let call = McpCall::for_tool(name.to_owned(), params);
-        let result = self.run_call((turn, messages), call, options).await?;
-        Ok(serde_json::from_str(
-            add_correction_note(result, correction.as_ref()).get(),
-        )?)
-    }
-
     /// Returns a prompt. Its arguments are validated against its declaration before the server is
     /// started.
     pub async fn get_prompt(
@@ -270,7 +272,10 @@ impl App {
     /// Returns the meter's counts of every tenant since the gateway was started.
     pub fn usage_figures(&self) -> Value {
         let gateway = self.host.gateway();
-        usage_json(&gateway.visible_figures(&gateway.catalog(), &Caller::local()))
+        let mut figures =
+            usage_json(&gateway.visible_figures(&gateway.catalog(), &Caller::local()));
+        figures["callers"] = json!(self.caller_loads());
+        figures
     }
 
     /// Processes the user's prompt to an agent, and returns relevant tools.
@@ -342,10 +347,20 @@ impl App {
         name: &str,
         surface: Surface,
     ) -> (Turn, mpsc::Receiver<OutgoingMessage>) {
+        self.new_turn_of(Caller::local(), name, surface)
+    }
+
+    /// Returns a turn for a caller that uses the gateway through a command or a web page.
+    pub(crate) fn new_turn_of(
+        &self,
+        caller: Caller,
+        name: &str,
+        surface: Surface,
+    ) -> (Turn, mpsc::Receiver<OutgoingMessage>) {
         let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
-        let back = BackChannel::new(outbox, Arc::default(), Caller::local(), None);
+        let back = BackChannel::new(outbox, Arc::default(), caller.clone(), None);
         let gateway = self.host.gateway();
-        let (catalog, client) = (gateway.catalog(), local_client(name));
+        let (catalog, client) = (gateway.catalog(), client_named(name, caller));
         let turn = Turn {
             origin: Origin {
                 request: Some(ShortText::truncate(&random_request_id())),
@@ -363,10 +378,10 @@ impl std::fmt::Debug for App {
     }
 }
 
-/// The local user as a client named after a command.
-fn local_client(verb: &str) -> McpClient {
+/// A caller as a client named after a command.
+fn client_named(verb: &str, caller: Caller) -> McpClient {
     McpClient {
-        caller: Caller::local(),
+        caller,
         era: Era::Legacy,
         id: "command line".into(),
         name: Some(ShortText::truncate(verb)),

@@ -18,6 +18,7 @@ use kitbag_wire::Raw;
 use self::catalog_estimates::CatalogEstimates;
 use crate::call::failure::Failure;
 use crate::catalog::Catalog;
+use crate::state::clock::now;
 use crate::turn::client::McpClient;
 use crate::turn::view::View;
 use kitbag_domain::sync::lock;
@@ -49,7 +50,7 @@ pub(crate) struct ShownList<'a> {
 
 /// The reason why a key was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyRejection {
+pub enum KeyRejection {
     Missing,
     Unknown,
     Revoked,
@@ -91,11 +92,10 @@ impl Meter {
             View::Merged(surface) => (surface.as_str(), shown),
             View::Server(_) => (ONE_SERVER, shown),
         };
-        lock(&self.tables).record_list(
-            &to_metered_client(list.client),
-            surface,
-            ListFigures::for_list(shown, whole),
-        );
+        let listed = ListFigures::for_list(shown, whole);
+        let mut tables = lock(&self.tables);
+        tables.record_list(&to_metered_client(list.client), surface, listed);
+        tables.record_list_of_hour(&list.client.caller.tenant, now(), listed);
     }
 
     /// Counts an answer under the tool's name, which is absent for a tool that does not exist.

@@ -14,6 +14,9 @@ pub(super) struct AuditFilter {
     /// Only rows of this tenant.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
+    /// Only rows of this client, by its own name.
+    #[arg(long, value_name = "NAME")]
+    client: Option<String>,
     /// Only calls of this server or API.
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completions::servers))]
     server: Option<ServerName>,
@@ -44,6 +47,7 @@ impl AuditFilter {
     pub(super) fn to_query(&self, limit: u32) -> AuditQuery {
         AuditQuery {
             tenant: self.tenant.clone(),
+            client: self.client.clone(),
             server: self.server.clone(),
             key: self.key.clone().map(KeyId),
             run: self.run.clone(),

@@ -2,6 +2,8 @@
 
 mod export;
 mod filter;
+mod one;
+mod runs;
 mod text;
 
 use std::process::ExitCode;
@@ -41,7 +43,10 @@ Examples:
   kitbag audit --event search --event discovery --tenant acme
   kitbag audit --event key_refused --since 2026-11-01
   kitbag audit -f --server git
+  kitbag audit --client cursor --outcome denied
   kitbag audit --run 4f1c09d2
+  kitbag audit runs
+  kitbag audit show 4711
   kitbag audit export --format csv --output audit.csv --since 30d
 
 Results of calls are not recorded; arguments only if [audit] says so.
@@ -49,7 +54,9 @@ With --json, each row is one line.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Export(export::Arguments),
+    Show(one::Arguments),
+    Runs(runs::Arguments),
+    Export(Box<export::Arguments>),
 }
 
 pub(super) async fn run(
@@ -60,6 +67,8 @@ pub(super) async fn run(
     let store = open_store(&config, "cannot open the audit log").await?;
     match &arguments.verb {
         Some(Verb::Export(arguments)) => export::run(arguments, &store, invocation.output).await?,
+        Some(Verb::Show(arguments)) => one::run(arguments, &store, invocation.output).await?,
+        Some(Verb::Runs(arguments)) => runs::run(arguments, &store, invocation.output).await?,
         None => show(arguments, &store, invocation.output).await?,
     }
     store.close().await;

@@ -54,7 +54,7 @@ pub(super) fn format_line(row: &AuditRow) -> String {
     format!("{DIM}{when}{DIM:#} {what} {style}{how}{style:#}{took} {DIM}{who}{from}{DIM:#}")
 }
 
-fn format_time(at: Timestamp) -> String {
+pub(super) fn format_time(at: Timestamp) -> String {
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
     moment
         .to_zoned(TimeZone::system())
@@ -120,7 +120,7 @@ fn to_words(name: &str) -> String {
 }
 
 /// `0.4 ms`, `12 ms`, `3.2 s`.
-fn format_seconds(took: Duration) -> String {
+pub(super) fn format_seconds(took: Duration) -> String {
     let seconds = took.as_secs_f64();
     match seconds {
         ..0.010 => format!("{:.1} ms", seconds * 1e3),

@@ -82,7 +82,7 @@ fn path_text(path: &Path) -> String {
 }
 
 /// Quotes the word for a shell, unless it is plain.
-fn quote_for_shell(word: &str) -> String {
+pub(crate) fn quote_for_shell(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
     } else {

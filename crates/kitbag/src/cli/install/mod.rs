@@ -22,7 +22,9 @@ use super::completions::clients;
 use super::failure::Advise as _;
 use super::import::{confirm_project_servers, warn_about_problems};
 use crate::import::{FlaggedServers, ImportAction, ImportPlan, ImportRow, client_directories};
+use crate::trail;
 use edits::{InstallEdits, RemovedEntries, WantedHook, remove_entries};
+pub(crate) use entry::quote_for_shell;
 use entry::{hook_command, http_entry, launch_entry};
 use report::{InstallReport, LeftServers, format_install};
 
@@ -237,7 +239,7 @@ impl InstallArguments {
             .context("cannot import the servers")?;
         let command = format!("{} --yes", self.move_command());
         confirm_project_servers(&plan, self.yes, &command, invocation.output)?;
-        plan.apply(&invocation.source).await?;
+        plan.apply(&invocation.source, &trail::typed_verb()).await?;
         Ok((plan.rows, plan.problems))
     }
 

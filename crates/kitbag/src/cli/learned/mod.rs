@@ -2,21 +2,25 @@
 //!
 //! - `priors`: success rate, latency and cost of each tool
 //! - `text`: formats lessons; `exchange`: exports and imports them
+//! - `forget`: deletes selected lessons; `mark`: teaches a search; `curve`: searches needed per call
 
+mod curve;
 mod exchange;
-pub(super) mod priors;
-mod text;
+pub(crate) mod forget;
+pub(crate) mod mark;
+pub(crate) mod priors;
+pub(crate) mod text;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use kitbag_domain::{Action, Event, KeyId, Tenant, Timestamp};
-use kitbag_gateway::telemetry::audit::filters::parse_time;
+use kitbag_domain::{Action, Tenant};
 use kitbag_store::{LessonFilter, Store};
 use serde_json::json;
 
+use self::forget::{LessonSelection, forget_lessons};
 use super::Invocation;
 use super::failure::Advise as _;
 use super::output::{format_table, pluralize};
@@ -37,6 +41,8 @@ Examples:
   kitbag learned show github__create_issue
   kitbag learned forget --tool github__create_issue
   kitbag learned forget --tenant acme --before 30d
+  kitbag learned mark github__create_issue --query 'report a bug'
+  kitbag learned curve
   kitbag learned export --output lessons.jsonl
   kitbag learned priors show
 
@@ -47,6 +53,8 @@ context. `kitbag search --explain` shows the lessons behind a rank.";
 enum Verb {
     #[command(flatten)]
     Lessons(LessonsVerb),
+    Mark(mark::Arguments),
+    Curve(curve::Arguments),
     Priors(priors::Arguments),
 }
 
@@ -70,6 +78,7 @@ enum LessonsVerb {
     #[command(
         after_help = "Examples:\n  kitbag learned forget --tool github__create_issue\n  \
                       kitbag learned forget --tenant acme --before 30d\n  \
+                      kitbag learned forget --lesson 12 --lesson 15\n  \
                       kitbag learned forget --all"
     )]
     Forget(LessonSelection),
@@ -103,28 +112,11 @@ struct TenantFilter {
     tenant: Option<Tenant>,
 }
 
-#[derive(Debug, Args)]
-struct LessonSelection {
-    /// Only lessons of this tenant.
-    #[arg(long, value_name = "NAME")]
-    tenant: Option<Tenant>,
-    /// Only lessons about this tool.
-    #[arg(long, value_name = "NAME")]
-    tool: Option<String>,
-    /// Only lessons from this key, by its ID.
-    #[arg(long, value_name = "ID")]
-    key: Option<String>,
-    /// Only lessons before this time: `30d` ago, or a date.
-    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
-    before: Option<Timestamp>,
-    /// All lessons of all tenants.
-    #[arg(long, conflicts_with_all = ["tenant", "tool", "key", "before"])]
-    all: bool,
-}
-
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Lessons(verb) => run_lessons(verb, invocation).await,
+        Verb::Mark(arguments) => mark::run(arguments, invocation).await,
+        Verb::Curve(arguments) => curve::run(&arguments, invocation).await,
         Verb::Priors(arguments) => priors::run(arguments, invocation).await,
     }
 }
@@ -149,8 +141,8 @@ async fn run_lessons(verb: LessonsVerb, invocation: &Invocation) -> anyhow::Resu
 }
 
 async fn list(store: &Store, of: TenantFilter, invocation: &Invocation) -> anyhow::Result<()> {
-    let lessons = store.lessons(&of.into_filter()).await?;
-    let rows = text::group_by_tool(&lessons);
+    let counts = store.lesson_counts(&of.into_filter()).await?;
+    let rows = text::group_by_tool(&counts);
     if rows.is_empty() && !invocation.output.json {
         invocation.note("No lessons yet. They come from searches and calls by clients.");
         return Ok(());
@@ -173,7 +165,8 @@ async fn show(
         tool: Some(tool.clone()),
         ..of.into_filter()
     };
-    let lessons = store.lessons(&filter).await?;
+    let mut lessons = store.newest_lessons(&filter, None, u32::MAX).await?;
+    lessons.reverse();
     if lessons.is_empty() {
         return Err(anyhow!("no lessons about `{tool}`"))
             .advise(|| "list tools with lessons: kitbag learned list".to_owned());
@@ -190,11 +183,10 @@ async fn forget(
     wanted: LessonSelection,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let (subject, filter) = wanted.describe()?;
-    let forgotten = store.delete_lessons(&filter).await?;
-    let event = trail::change_event("kitbag learned forget", Action::LessonsForgotten, &subject);
-    let tenant = filter.tenant.clone();
-    trail::record_event(store, Event { tenant, ..event }).await?;
+    let forgotten = forget_lessons(store, &wanted, |subject| {
+        trail::change_event("kitbag learned forget", Action::LessonsForgotten, subject)
+    });
+    let forgotten = forgotten.await?;
     let report = json!({ "forgotten": forgotten });
     invocation.show(&report, |_| {
         format!("Deleted {}", pluralize(forgotten as usize, "lesson"))
@@ -207,33 +199,5 @@ impl TenantFilter {
             tenant: self.tenant,
             ..LessonFilter::default()
         }
-    }
-}
-
-impl LessonSelection {
-    /// Returns the filter and its description for the audit log.
-    fn describe(self) -> anyhow::Result<(String, LessonFilter)> {
-        let tenant = self.tenant.as_ref().map(|it| format!("tenant {it}"));
-        let tool = self.tool.as_ref().map(|it| format!("tool {it}"));
-        let key = self.key.as_ref().map(|it| format!("key {it}"));
-        let before = self.before.map(|_| "old ones".to_owned());
-        let all = self.all.then(|| "all".to_owned());
-        let parts: Vec<String> = [tenant, tool, key, before, all]
-            .into_iter()
-            .flatten()
-            .collect();
-        if parts.is_empty() {
-            return Err(anyhow!("no lessons selected")).advise(|| {
-                "select lessons by --tool, --tenant, --key or --before, or pass --all".to_owned()
-            });
-        }
-        let filter = LessonFilter {
-            tenant: self.tenant,
-            tool: self.tool,
-            credential: self.key.map(KeyId),
-            before: self.before,
-            after_id: 0,
-        };
-        Ok((parts.join(", "), filter))
     }
 }

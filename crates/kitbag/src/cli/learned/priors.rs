@@ -15,6 +15,7 @@ use crate::cli::open_store::open_store;
 use crate::cli::output::{format_table, pluralize};
 use kitbag_gateway::admin::app::App;
 use kitbag_gateway::admin::priors_report::{PriorsReport, PriorsRow, read_report};
+use kitbag_gateway::learning::priors::PriorsSummary;
 use kitbag_gateway::state::clock::now;
 
 /// Compute and show the success rate, latency and cost of tools.
@@ -64,13 +65,16 @@ async fn compute(invocation: &Invocation) -> anyhow::Result<()> {
     let app = App::open(&invocation.config()?).await?;
     let done = app.run_priors().await;
     app.close().await;
-    invocation.show(&done?, |summary| {
-        format!(
-            "Processed {}; priors of {}",
-            pluralize(usize::try_from(summary.calls).unwrap_or(usize::MAX), "call"),
-            pluralize(summary.tools, "tool")
-        )
-    })
+    invocation.show(&done?, describe_run)
+}
+
+/// Describes a run over the audit.
+pub(crate) fn describe_run(summary: &PriorsSummary) -> String {
+    format!(
+        "Processed {}; priors of {}",
+        pluralize(usize::try_from(summary.calls).unwrap_or(usize::MAX), "call"),
+        pluralize(summary.tools, "tool")
+    )
 }
 
 async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()> {

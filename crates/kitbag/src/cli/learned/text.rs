@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kitbag_domain::{Tenant, Timestamp};
 use kitbag_relevance::learning::Signal;
-use kitbag_store::StoredLesson;
+use kitbag_store::{LessonCount, LessonInfo};
 use serde::Serialize;
 
 use crate::cli::moment::format_relative;
@@ -12,16 +12,18 @@ use crate::cli::output::format_date;
 
 /// Lesson counts of a tool and tenant.
 #[derive(Debug, Serialize)]
-pub(super) struct ToolLessons {
-    tool: String,
-    tenant: Tenant,
-    lessons: usize,
-    used: usize,
-    failed: usize,
-    passed_over: usize,
+pub(crate) struct ToolLessons {
+    pub(crate) tool: String,
+    pub(crate) tenant: Tenant,
+    pub(crate) lessons: u64,
+    pub(crate) used: u64,
+    pub(crate) failed: u64,
+    pub(crate) passed_over: u64,
+    pub(crate) marked_right: u64,
+    pub(crate) marked_wrong: u64,
     last: String,
     #[serde(skip)]
-    last_at: Timestamp,
+    pub(crate) last_at: Timestamp,
 }
 
 #[derive(Debug, Serialize)]
@@ -36,43 +38,44 @@ pub(super) struct ShownLesson {
     happened: Timestamp,
 }
 
-/// Groups lessons by tool, most lessons first.
-pub(super) fn group_by_tool(lessons: &[StoredLesson]) -> Vec<ToolLessons> {
-    let mut tools: BTreeMap<(&str, &Tenant), Vec<&StoredLesson>> = BTreeMap::new();
-    for stored in lessons {
-        let key = (stored.lesson.tool.as_str(), &stored.lesson.tenant);
-        tools.entry(key).or_default().push(stored);
+/// Adds the counts of each tool and tenant, most lessons first.
+pub(crate) fn group_by_tool(counts: &[LessonCount]) -> Vec<ToolLessons> {
+    let mut tools: BTreeMap<(&str, &Tenant), Vec<&LessonCount>> = BTreeMap::new();
+    for count in counts {
+        let key = (count.tool.as_str(), &count.tenant);
+        tools.entry(key).or_default().push(count);
     }
     let mut rows: Vec<ToolLessons> = tools
         .into_iter()
-        .map(|((tool, tenant), lessons)| count_lessons(tool, tenant, &lessons))
+        .map(|((tool, tenant), counts)| ToolLessons::new(tool, tenant, &counts))
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.lessons));
     rows
 }
 
-fn count_lessons(tool: &str, tenant: &Tenant, lessons: &[&StoredLesson]) -> ToolLessons {
-    let last = lessons.iter().map(|it| it.lesson.at).max();
-    let last = last.unwrap_or_default();
-    let used = Signal::ALL.into_iter().filter(|it| it.is_use());
-    let used: Vec<Signal> = used.collect();
-    ToolLessons {
-        tool: tool.to_owned(),
-        tenant: tenant.clone(),
-        lessons: lessons.len(),
-        used: count_signals(lessons, &used),
-        failed: count_signals(lessons, &[Signal::Failed, Signal::Abandoned]),
-        passed_over: count_signals(lessons, &[Signal::Bypassed]),
-        last: format_date(last),
-        last_at: last,
+impl ToolLessons {
+    fn new(tool: &str, tenant: &Tenant, counts: &[&LessonCount]) -> Self {
+        let last = counts.iter().map(|it| it.last).max();
+        let last = last.unwrap_or_default();
+        let add = |wanted: &dyn Fn(Signal) -> bool| {
+            let found = counts
+                .iter()
+                .filter(|it| Signal::parse(&it.signal).is_some_and(wanted));
+            found.map(|it| it.lessons).sum()
+        };
+        Self {
+            tool: tool.to_owned(),
+            tenant: tenant.clone(),
+            lessons: counts.iter().map(|it| it.lessons).sum(),
+            used: add(&Signal::is_use),
+            failed: add(&|it| matches!(it, Signal::Failed | Signal::Abandoned)),
+            passed_over: add(&|it| it == Signal::Bypassed),
+            marked_right: add(&|it| it == Signal::MarkedRight),
+            marked_wrong: add(&|it| it == Signal::MarkedWrong),
+            last: format_date(last),
+            last_at: last,
+        }
     }
-}
-
-fn count_signals(lessons: &[&StoredLesson], signals: &[Signal]) -> usize {
-    let found = lessons
-        .iter()
-        .filter_map(|it| Signal::parse(&it.lesson.signal));
-    found.filter(|signal| signals.contains(signal)).count()
 }
 
 pub(super) fn cells(row: &ToolLessons) -> [String; 7] {
@@ -87,10 +90,9 @@ pub(super) fn cells(row: &ToolLessons) -> [String; 7] {
     ]
 }
 
-pub(super) fn to_row(stored: &StoredLesson) -> ShownLesson {
-    let lesson = &stored.lesson;
+pub(super) fn to_row(lesson: &LessonInfo) -> ShownLesson {
     ShownLesson {
-        lesson: stored.id,
+        lesson: lesson.id,
         tenant: lesson.tenant.clone(),
         at: format_date(lesson.at),
         signal: lesson.signal.clone(),

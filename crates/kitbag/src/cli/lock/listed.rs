@@ -13,7 +13,6 @@ use super::row::{ApprovedText, DriftRow};
 use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, with_advice};
 use crate::cli::gateway::{CommandGateway, JoinChoice};
-use crate::cli::open_store::open_store;
 use crate::cli::output::Output;
 use crate::cli::servers::find;
 
@@ -114,15 +113,13 @@ impl ListedServers {
         &self,
         rows: &mut [DriftRow],
         file: &LockFile,
-        config: &Config,
+        store: &Store,
     ) -> anyhow::Result<()> {
-        let store = open_store(config, "cannot open the approved definitions").await?;
         for row in rows {
-            let approved = approved_text(row, file, &store).await?;
+            let approved = approved_text(row, file, store).await?;
             let now = self.find_text(row);
             row.explain(approved, now);
         }
-        store.close().await;
         Ok(())
     }
 

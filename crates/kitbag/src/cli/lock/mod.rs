@@ -2,10 +2,12 @@
 //!
 //! - `listed`: the current definitions of servers, compared with the approved ones
 //! - `row`: one difference; `record`: stores a decision
+//! - [`server_lock`]: the lock of one server, for its page
 
 mod listed;
 mod record;
-mod row;
+pub(crate) mod row;
+pub(crate) mod server_lock;
 
 use std::process::ExitCode;
 
@@ -23,6 +25,7 @@ use self::row::{DriftRow, LockedRow};
 use super::completions::servers;
 use super::failure::Advise as _;
 use super::gateway::JoinChoice;
+use super::open_store::open_store;
 use super::output::{Output, format_table, pluralize};
 use super::{Invocation, to_exit_code};
 
@@ -257,7 +260,7 @@ async fn diff(
     let servers = find_servers(names, file, config)?;
     let listed = ListedServers::fetch(servers, join, config, invocation).await?;
     let mut rows = listed.detect_drift(file, names)?;
-    listed.explain(&mut rows, file, config).await?;
+    explain_rows(&listed, &mut rows, file, config).await?;
     if rows.is_empty() {
         invocation.note("No drift.");
     }
@@ -277,7 +280,7 @@ async fn approve(
     let servers = find_servers(names, before, config)?;
     let listed = ListedServers::fetch(servers, join, config, invocation).await?;
     let mut rows = listed.detect_drift(before, names)?;
-    listed.explain(&mut rows, before, config).await?;
+    explain_rows(&listed, &mut rows, before, config).await?;
     if rows.is_empty() {
         invocation.note("Nothing to approve: no drift.");
     }
@@ -296,6 +299,19 @@ async fn approve(
         invocation.note(&note);
     }
     Ok(to_exit_code(listed.is_complete))
+}
+
+/// Adds the difference from the approved text to each row.
+async fn explain_rows(
+    listed: &ListedServers,
+    rows: &mut [DriftRow],
+    file: &LockFile,
+    config: &Config,
+) -> anyhow::Result<()> {
+    let store = open_store(config, "cannot open the approved definitions").await?;
+    let explained = listed.explain(rows, file, &store).await;
+    store.close().await;
+    explained
 }
 
 async fn remove(
@@ -319,7 +335,11 @@ async fn remove(
 
 /// Returns the lock file, or an error if it is absent or invalid.
 fn load_lock_file(config: &Config) -> anyhow::Result<&LockFile> {
-    match &config.lock.state {
+    load_lock_state(&config.lock.state)
+}
+
+fn load_lock_state(state: &LockState) -> anyhow::Result<&LockFile> {
+    match state {
         LockState::Read(file) => Ok(file),
         LockState::Absent => Err(anyhow!("nothing is approved yet: no lock file"))
             .advise(|| "approve the current definitions: kitbag lock".to_owned()),

@@ -1,12 +1,13 @@
 //! Stores a decision: the lock file, the approved texts, and an audit row.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use kitbag_config::{Config, ConfigError, LockState};
 use kitbag_domain::{Action, Event, ShortText};
 use kitbag_gateway::catalog::drift::approved_definition;
 use kitbag_lockfile::{ListedDefinition, LockFile};
+use kitbag_store::Store;
 
 use crate::cli::Invocation;
 use crate::cli::open_store::open_store;
@@ -24,24 +25,38 @@ pub(super) async fn store_decision(
 ) -> anyhow::Result<PathBuf> {
     let path = invocation.source.lock_file().ok_or(ConfigError::NoHome)?;
     let store = open_store(config, "cannot store the approved definitions").await?;
+    let changed = path.display().to_string();
+    let event = trail::change_event(&trail::typed_verb(), Action::LockChanged, &changed);
+    let event = with_decision(event, what, subjects);
+    let stored = write_decision(file, approved, event, &config.lock.state, &path, &store).await;
+    store.close().await;
+    stored?;
+    Ok(path)
+}
+
+pub(super) fn with_decision(event: Event, what: &str, subjects: &[String]) -> Event {
+    let detail = format!("{what} {}", subjects.join(" "));
+    Event {
+        detail: Some(ShortText::truncate(&detail)),
+        ..event
+    }
+}
+
+/// Writes the lock file last: the gateway reloads it at once and needs the texts then.
+pub(super) async fn write_decision(
+    file: &LockFile,
+    approved: Vec<ListedDefinition>,
+    event: Event,
+    before: &LockState,
+    path: &Path,
+    store: &Store,
+) -> anyhow::Result<()> {
     let texts: Vec<_> = approved.into_iter().map(approved_definition).collect();
     store.put_approved_definitions(&texts).await?;
-    if !matches!(&config.lock.state, LockState::Read(before) if before == file) {
-        kitbag_clients::write(&path, &file.to_text())
+    if !matches!(before, LockState::Read(before) if before == file) {
+        kitbag_clients::write(path, &file.to_text())
             .with_context(|| format!("cannot write {}", path.display()))?;
-        let event = Event {
-            detail: Some(ShortText::truncate(&format!(
-                "{what} {}",
-                subjects.join(" ")
-            ))),
-            ..trail::change_event(
-                &trail::typed_verb(),
-                Action::LockChanged,
-                &path.display().to_string(),
-            )
-        };
-        trail::record_event(&store, event).await?;
+        trail::record_event(store, event).await?;
     }
-    store.close().await;
-    Ok(path)
+    Ok(())
 }

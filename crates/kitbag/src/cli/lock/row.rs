@@ -12,16 +12,16 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 #[derive(Debug)]
-pub(super) struct DriftRow {
+pub(crate) struct DriftRow {
     /// The name that clients use, or `SERVER/URI`.
-    pub(super) name: String,
+    pub(crate) name: String,
     pub(super) server: ServerName,
-    pub(super) drifted: DriftedDefinition,
+    pub(crate) drifted: DriftedDefinition,
     /// Printed before the difference.
-    remark: Option<&'static str>,
-    difference: Option<DefinitionDifference>,
+    pub(crate) remark: Option<&'static str>,
+    pub(crate) difference: Option<DefinitionDifference>,
     /// Suspicious text to review.
-    marks: Vec<Mark>,
+    pub(crate) marks: Vec<Mark>,
 }
 
 /// The approved text of a definition.
@@ -79,7 +79,7 @@ impl DriftRow {
         ]
     }
 
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match &self.drifted.drift {
             Drift::Renamed { from } => format!("renamed, was `{}`", to_one_line(from)),
             other => other.as_str().to_owned(),

@@ -81,6 +81,17 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the last lines of a server's log, oldest first.
+pub(crate) fn read_server_log(
+    name: &ServerName,
+    config: &Config,
+    lines: usize,
+) -> anyhow::Result<Vec<LogLine>> {
+    let mut tail = Tail::new(config.server_log_path(name));
+    let mut all = tail.read_all().context("cannot read a log")?;
+    Ok(all.split_off(all.len().saturating_sub(lines)))
+}
+
 fn open_sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSource>> {
     for name in &arguments.servers {
         servers::find(config, name)?;

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use kitbag_config::{Config, parse_registry_url};
-use kitbag_registry::{EntryName, EntryStatus, Registry, RegistryEntry, RunKind, offered_kinds};
+use kitbag_registry::{
+    EntryName, EntryStatus, Registry, RegistryEntry, RegistryError, RunKind, offered_kinds,
+};
 use serde::Serialize;
 use url::Url;
 
@@ -43,37 +45,42 @@ pub(super) struct RegistryChoice {
 }
 
 #[derive(Debug, Serialize)]
-struct EntryRow {
-    name: EntryName,
+pub(crate) struct EntryRow {
+    pub(crate) name: EntryName,
     #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    version: String,
-    description: String,
-    kinds: Vec<RunKind>,
-    deprecated: bool,
+    pub(crate) title: Option<String>,
+    pub(crate) version: String,
+    pub(crate) description: String,
+    pub(crate) kinds: Vec<RunKind>,
+    pub(crate) deprecated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    repository: Option<String>,
+    pub(crate) repository: Option<String>,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let registry = arguments.place.open(&invocation.config()?);
     let text = arguments.text.join(" ");
-    let asking = registry.find_servers(&text);
+    let asking = search_registry(&registry, &text);
     let found = invocation
         .output
         .with_progress(&format!("Searching {}", registry.display_url()), asking)
         .await?;
     let all = found.len();
-    let rows: Vec<EntryRow> = found
-        .into_iter()
-        .take(arguments.limit)
-        .map(to_row)
-        .collect();
+    let rows: Vec<EntryRow> = found.into_iter().take(arguments.limit).collect();
     if rows.is_empty() && !invocation.output.json {
         invocation.note(&describe_no_match(&text, &registry));
         return Ok(());
     }
     invocation.show(&rows, |rows| format_entries(rows, all))
+}
+
+/// Returns the entries for this text, best first.
+pub(crate) async fn search_registry(
+    registry: &Registry,
+    text: &str,
+) -> Result<Vec<EntryRow>, RegistryError> {
+    let found = registry.find_servers(text).await?;
+    Ok(found.into_iter().map(to_row).collect())
 }
 
 impl RegistryChoice {

@@ -93,10 +93,8 @@ pub(super) async fn logout(
 ) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let name = &arguments.name;
-    let spec = find(&config, name)?;
     let store = open_store(&config, "cannot open the store for logins").await?;
-    let credentials = open_credentials(&config, &store, spec).await?;
-    let was = credentials.logout().await.map_err(with_own_remedy)?;
+    let was = end_login(name, &config, &store).await?;
     if was {
         let event = trail::change_event("kitbag servers logout", Action::LoggedOut, name.as_str());
         trail::record_event(&store, event).await?;
@@ -108,6 +106,17 @@ pub(super) async fn logout(
         format!("Not logged in to {name}")
     };
     invocation.show(&json!({ "name": name, "logged_out": was }), |_| text)
+}
+
+/// Deletes the login to a server. Returns false if there was none.
+pub(crate) async fn end_login(
+    name: &ServerName,
+    config: &Config,
+    store: &Store,
+) -> anyhow::Result<bool> {
+    let spec = find(config, name)?;
+    let credentials = open_credentials(config, store, spec).await?;
+    credentials.logout().await.map_err(with_own_remedy)
 }
 
 async fn open_credentials(

@@ -24,9 +24,14 @@ use crate::cli::progress::ProgressDisplay;
 /// A browser on this machine, which is redirected to a local listener.
 pub(in crate::cli) struct LocalBrowser {
     output: Output,
-    /// The listener, and the URL that leads to it.
-    listener: Option<(TcpListener, Url)>,
+    listener: Option<RedirectListener>,
     waiting: Option<ProgressDisplay>,
+}
+
+/// Waits where the authorization server redirects the browser of one login.
+pub(crate) struct RedirectListener {
+    listener: TcpListener,
+    url: Url,
 }
 
 /// A browser on another machine, where nothing listens; the user pastes the URL that it was
@@ -58,19 +63,14 @@ impl RemoteBrowser {
 #[async_trait]
 impl Person for LocalBrowser {
     async fn redirect(&mut self, target: &RedirectTarget) -> Result<Url, LoginError> {
-        let listener = listen(target.port).await?;
-        let url = target.url(bound_port(&listener)?);
-        self.listener = Some((listener, url.clone()));
+        let listener = RedirectListener::bind(target).await?;
+        let url = listener.url.clone();
+        self.listener = Some(listener);
         Ok(url)
     }
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
-        let (listener, redirect) = self.listener.take().expect("`redirect` is called first");
-        let callback = |sender| Callback {
-            path: redirect.path().into(),
-            state: parameter(url.query(), "state"),
-            sender,
-        };
+        let listener = self.listener.take().expect("`redirect` is called first");
         if open_browser(url) {
             print_line(&format!(
                 "Opening your browser. If it does not open, go to\n\n  {url}\n"
@@ -80,12 +80,10 @@ impl Person for LocalBrowser {
                 "In a browser on this machine, go to\n\n  {url}\n\nFor a browser on another machine, use --headless.\n"
             ));
         }
-        let answered = tokio::time::timeout(LOGIN_TIMEOUT, await_redirect(listener, callback));
-        let answered = self
-            .output
+        let answered = listener.await_redirect(url);
+        self.output
             .with_progress("Waiting for the login in the browser", answered)
-            .await;
-        answered.unwrap_or(Err(LoginError::TooLate))
+            .await
     }
 
     fn is_elsewhere(&self) -> bool {
@@ -170,24 +168,44 @@ fn bound_port(listener: &TcpListener) -> Result<u16, LoginError> {
     Ok(bound.port())
 }
 
-/// Waits for the redirect of one login and answers it with a page.
-async fn await_redirect(
-    listener: TcpListener,
-    callback: impl FnOnce(mpsc::Sender<String>) -> Callback,
-) -> Result<String, LoginError> {
-    let (sender, mut receiver) = mpsc::channel::<String>(1);
-    let router = Router::new()
-        .fallback_service(get(page))
-        .layer(Extension(callback(sender)));
-    let done = CancellationToken::new();
-    let serving =
-        axum::serve(listener, router).with_graceful_shutdown(done.clone().cancelled_owned());
-    let serving = tokio::spawn(serving.into_future());
-    let answer = receiver.recv().await;
-    done.cancel();
-    // Send the page before the program exits.
-    let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
-    answer.ok_or(LoginError::NoCode)
+impl RedirectListener {
+    pub(crate) async fn bind(target: &RedirectTarget) -> Result<Self, LoginError> {
+        let listener = listen(target.port).await?;
+        let url = target.url(bound_port(&listener)?);
+        Ok(Self { listener, url })
+    }
+
+    /// The URI to which the authorization server redirects.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Waits until the browser comes back from this request, and answers it with a page.
+    pub(crate) async fn await_redirect(self, request: &Url) -> Result<String, LoginError> {
+        let answered = tokio::time::timeout(LOGIN_TIMEOUT, self.serve_redirect(request)).await;
+        answered.unwrap_or(Err(LoginError::TooLate))
+    }
+
+    async fn serve_redirect(self, request: &Url) -> Result<String, LoginError> {
+        let (sender, mut receiver) = mpsc::channel::<String>(1);
+        let callback = Callback {
+            path: self.url.path().into(),
+            state: parameter(request.query(), "state"),
+            sender,
+        };
+        let router = Router::new()
+            .fallback_service(get(page))
+            .layer(Extension(callback));
+        let done = CancellationToken::new();
+        let serving = axum::serve(self.listener, router)
+            .with_graceful_shutdown(done.clone().cancelled_owned());
+        let serving = tokio::spawn(serving.into_future());
+        let answer = receiver.recv().await;
+        done.cancel();
+        // Send the page before the program exits.
+        let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
+        answer.ok_or(LoginError::NoCode)
+    }
 }
 
 #[derive(Clone)]
@@ -229,9 +247,9 @@ fn parameter(query: Option<&str>, name: &str) -> Option<String> {
 }
 
 const OTHER_LOGIN: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
-    <p style=\"font:1.2em sans-serif;margin:4em\">This response does not belong to the login in the terminal.";
+    <p style=\"font:1.2em sans-serif;margin:4em\">This response does not belong to this login.";
 const PAGE: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
-    <p style=\"font:1.2em sans-serif;margin:4em\">Done. You can close this page and return to the terminal.";
+    <p style=\"font:1.2em sans-serif;margin:4em\">Done. You can close this page.";
 
 /// Opens the URL in a browser; false if there is none.
 fn open_browser(url: &Url) -> bool {

@@ -1,16 +1,16 @@
 //! `kitbag servers`: manages the servers behind the endpoint.
 
-mod add;
-mod find;
+pub(crate) mod add;
+pub(crate) mod find;
 mod list;
-mod login;
-pub(super) mod login_dialog;
-mod remove;
+pub(crate) mod login;
+pub(crate) mod login_dialog;
+pub(crate) mod remove;
 mod rename;
 mod restart;
-mod show;
-mod state;
-mod switch;
+pub(crate) mod show;
+pub(crate) mod state;
+pub(crate) mod switch;
 mod test;
 
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 /// Returns the configured server, or an error that suggests the nearest name.
-pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
+pub(crate) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
     config
         .find_server(name)
         .ok_or_else(|| anyhow!("no server `{name}`"))
@@ -91,7 +91,13 @@ pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<
 /// Returns the configuration and the user's file with the server's table.
 fn editable(name: &ServerName, invocation: &Invocation) -> anyhow::Result<(Config, PathBuf)> {
     let config = invocation.config()?;
-    find(&config, name)?;
+    let path = editable_file(name, &config)?;
+    Ok((config, path))
+}
+
+/// Returns the user's file with the server's table.
+fn editable_file(name: &ServerName, config: &Config) -> anyhow::Result<PathBuf> {
+    find(config, name)?;
     if config
         .agents
         .as_ref()
@@ -116,5 +122,5 @@ fn editable(name: &ServerName, invocation: &Invocation) -> anyhow::Result<(Confi
         .origin
         .clone()
         .ok_or_else(|| anyhow!("no configuration file found"))?;
-    Ok((config, path))
+    Ok(path)
 }

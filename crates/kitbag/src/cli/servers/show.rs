@@ -28,88 +28,101 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-struct ServerDetails {
-    name: ServerName,
-    enabled: bool,
+pub(crate) struct ServerDetails {
+    pub(crate) name: ServerName,
+    pub(crate) enabled: bool,
     /// Command line or URL.
-    target: String,
+    pub(crate) target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cwd: Option<PathBuf>,
+    pub(crate) cwd: Option<PathBuf>,
     /// Names of the variables or headers passed to the server.
-    given: Vec<String>,
+    pub(crate) given: Vec<String>,
     /// The file that configures the server; none for a built-in server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     #[serde(flatten)]
-    state: ServerState,
+    pub(crate) state: ServerState,
     #[serde(skip_serializing_if = "Option::is_none")]
-    offer: Option<ListedOffer>,
-    log: PathBuf,
+    pub(crate) offer: Option<ListedOffer>,
+    pub(crate) log: PathBuf,
 }
 
 /// The server's last listing.
 #[derive(Debug, Serialize)]
-struct ListedOffer {
-    era: String,
-    version: String,
-    tools: usize,
-    prompts: usize,
-    resources: usize,
+pub(crate) struct ListedOffer {
+    pub(crate) era: String,
+    pub(crate) version: String,
+    pub(crate) tools: usize,
+    pub(crate) prompts: usize,
+    pub(crate) resources: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<String>,
-    problems: Vec<String>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) problems: Vec<String>,
 }
 
 pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let spec = find(&config, &arguments.name)?;
-    let (state, offer) = read_stored(spec, &config).await?;
-    let shown = ServerDetails {
-        name: spec.name.clone(),
-        enabled: !config.disabled.contains_key(&spec.name),
-        target: kitbag_launch_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
-        cwd: spec.launch().and_then(|launch| launch.cwd.clone()),
-        given: spec
-            .named_values()
-            .iter()
-            .map(|(name, _)| name.clone())
-            .collect(),
-        file: config_file(spec, &config),
-        state,
-        offer,
-        log: config.server_log_path(&spec.name),
-    };
-    invocation.show(&shown, format_details)
-}
-
-/// Reads the store only if it exists.
-async fn read_stored(
-    spec: &ServerSpec,
-    config: &Config,
-) -> anyhow::Result<(ServerState, Option<ListedOffer>)> {
-    let store = match store_may_exist(config) {
-        true => Some(Store::open(store_address(config)?).await?),
+    let store = match store_may_exist(&config) {
+        true => Some(Store::open(store_address(&config)?).await?),
         false => None,
     };
-    // Without the key of the secrets, everything else is still known.
-    let mut server_states = server_states(config, store.as_ref())
-        .await
-        .unwrap_or_default();
-    let state = server_states.remove(&spec.name).unwrap_or_default();
-    let Some(store) = store else {
-        return Ok((state, None));
-    };
+    let details = ServerDetails::read(spec, &config, store.as_ref(), None).await;
+    if let Some(store) = store {
+        store.close().await;
+    }
+    invocation.show(&details?, format_details)
+}
+
+impl ServerDetails {
+    /// Reads what is known of a server without starting it. Without its listing, the stored one is
+    /// read.
+    pub(crate) async fn read(
+        spec: &ServerSpec,
+        config: &Config,
+        store: Option<&Store>,
+        listing: Option<&Listing>,
+    ) -> anyhow::Result<Self> {
+        // Without the key of the secrets, everything else is still known.
+        let mut states = server_states(config, store).await.unwrap_or_default();
+        let state = states.remove(&spec.name).unwrap_or_default();
+        let offer = match (listing, store) {
+            (Some(listing), _) => Some(ListedOffer::from_listing(listing)),
+            (None, Some(store)) => read_stored_offer(spec, store).await?,
+            (None, None) => None,
+        };
+        Ok(Self {
+            name: spec.name.clone(),
+            enabled: !config.disabled.contains_key(&spec.name),
+            target: kitbag_launch_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
+            cwd: spec.launch().and_then(|launch| launch.cwd.clone()),
+            given: spec
+                .named_values()
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect(),
+            file: config_file(spec, config),
+            state,
+            offer,
+            log: config.server_log_path(&spec.name),
+        })
+    }
+}
+
+async fn read_stored_offer(
+    spec: &ServerSpec,
+    store: &Store,
+) -> anyhow::Result<Option<ListedOffer>> {
     let stored = store
         .listing(&spec.name)
         .await?
         .filter(|it| it.fingerprint == spec.fingerprint());
-    store.close().await;
     let listing = stored.and_then(|stored| serde_json::from_str::<Listing>(&stored.body).ok());
-    Ok((state, listing.map(ListedOffer::from_listing)))
+    Ok(listing.as_ref().map(ListedOffer::from_listing))
 }
 
 impl ListedOffer {
-    fn from_listing(listing: Listing) -> Self {
+    fn from_listing(listing: &Listing) -> Self {
         Self {
             era: listing.era.to_string(),
             tools: listing.tools.len(),
@@ -120,8 +133,8 @@ impl ListedOffer {
                 .iter()
                 .map(|it| format!("{}: {}", it.about, it.what))
                 .collect(),
-            instructions: listing.instructions,
-            version: listing.version,
+            instructions: listing.instructions.clone(),
+            version: listing.version.clone(),
         }
     }
 }

@@ -13,24 +13,24 @@ use serde::Serialize;
 use kitbag_gateway::secrets::{login, vault};
 
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct ServerState {
+pub(crate) struct ServerState {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) login: Option<Login>,
+    pub(crate) login: Option<Login>,
     /// Unset variables that the server needs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) missing: Vec<String>,
+    pub(crate) missing: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Login {
+pub(crate) enum Login {
     LoggedIn,
     Needed,
 }
 
 /// Returns the state of every configured server. Without a store, there are no secrets and no
 /// logins.
-pub(super) async fn server_states(
+pub(crate) async fn server_states(
     config: &Config,
     store: Option<&Store>,
 ) -> anyhow::Result<BTreeMap<ServerName, ServerState>> {

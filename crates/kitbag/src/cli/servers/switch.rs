@@ -1,13 +1,15 @@
 //! `kitbag servers enable` and `kitbag servers disable`.
 
+use std::path::PathBuf;
+
 use anyhow::anyhow;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_config::edit;
+use kitbag_config::{Config, edit};
 use kitbag_domain::ServerName;
 use serde_json::json;
 
-use super::editable;
+use super::editable_file;
 use crate::cli::Invocation;
 use crate::cli::completions::{disabled_servers, enabled_servers};
 
@@ -38,13 +40,7 @@ pub(super) fn disable(arguments: &DisableArguments, invocation: &Invocation) -> 
 }
 
 fn switch(name: &ServerName, on: bool, invocation: &Invocation) -> anyhow::Result<()> {
-    let (config, path) = editable(name, invocation)?;
-    let changed = config.servers.contains_key(name) != on;
-    if changed {
-        let text = edit::set_enabled(&edit::read_file(&path)?, name, on)?;
-        let text = text.ok_or_else(|| anyhow!("`{name}` is not in {}", path.display()))?;
-        edit::write_file(&path, &text)?;
-    }
+    let (changed, path) = switch_server(name, on, &invocation.config()?)?;
     let result = json!({ "name": name, "enabled": on, "changed": changed, "config": path });
     invocation.show(&result, |_| match (on, changed) {
         (true, true) => format!("Enabled `{name}`"),
@@ -54,4 +50,21 @@ fn switch(name: &ServerName, on: bool, invocation: &Invocation) -> anyhow::Resul
         (true, false) => format!("`{name}` is already enabled"),
         (false, false) => format!("`{name}` is already disabled"),
     })
+}
+
+/// Enables or disables the server in the user's file. Returns whether that changed it, and its
+/// path.
+pub(crate) fn switch_server(
+    name: &ServerName,
+    on: bool,
+    config: &Config,
+) -> anyhow::Result<(bool, PathBuf)> {
+    let path = editable_file(name, config)?;
+    let changed = config.servers.contains_key(name) != on;
+    if changed {
+        let text = edit::set_enabled(&edit::read_file(&path)?, name, on)?;
+        let text = text.ok_or_else(|| anyhow!("`{name}` is not in {}", path.display()))?;
+        edit::write_file(&path, &text)?;
+    }
+    Ok((changed, path))
 }

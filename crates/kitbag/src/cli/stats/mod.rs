@@ -1,7 +1,9 @@
 //! `kitbag stats`: the counters of the running gateway, and the tokens that tools cost.
 //!
+//! - `history`: calls and tokens of the last day by hour
 //! - `tokens`: the token cost of a surface
 
+mod history;
 mod tokens;
 
 use std::process::ExitCode;
@@ -26,6 +28,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    History(history::Arguments),
     Tokens(tokens::Arguments),
 }
 
@@ -33,6 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   kitbag stats
   kitbag stats --json
+  kitbag stats history
   kitbag stats tokens
 
 Counters start at zero when the gateway starts. Token counts are estimates. For
@@ -40,6 +44,7 @@ a longer history, use Prometheus or an OpenTelemetry collector.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
+        Some(Verb::History(arguments)) => history::run(&arguments, invocation).await,
         Some(Verb::Tokens(arguments)) => tokens::run(arguments, invocation).await,
         None => show_counters(invocation).await,
     }
@@ -74,6 +79,18 @@ fn format_counters(counted: &Value) -> String {
         ),
         format_section(counted, "events", &["tenant", "event", "count"]),
         format_section(counted, "tools", &["tenant", "tool", "answers", "returned"]),
+        format_section(
+            counted,
+            "callers",
+            &[
+                "tenant",
+                "key",
+                "requests",
+                "max_requests",
+                "bytes",
+                "max_bytes",
+            ],
+        ),
     ];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     match tables.is_empty() {

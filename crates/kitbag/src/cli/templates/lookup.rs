@@ -14,16 +14,16 @@ use kitbag_store::Store;
 use super::NamedTemplate;
 use crate::cli::failure::Advise as _;
 
-pub(super) struct KnownTemplates {
+pub(crate) struct KnownTemplates {
     folder: PathBuf,
     set: TemplateSet,
-    pub(super) learned: Vec<LearnedRow>,
+    pub(crate) learned: Vec<LearnedRow>,
     /// Problems with some of the templates.
-    pub(super) complaints: Vec<String>,
+    pub(crate) complaints: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum FoundTemplate<'a> {
+pub(crate) enum FoundTemplate<'a> {
     File {
         entry: &'a TemplateEntry,
         folder: &'a Path,
@@ -32,7 +32,7 @@ pub(super) enum FoundTemplate<'a> {
 }
 
 impl KnownTemplates {
-    pub(super) async fn load(config: &Config, store: &Store) -> anyhow::Result<Self> {
+    pub(crate) async fn load(config: &Config, store: &Store) -> anyhow::Result<Self> {
         let folder = config.code.templates.clone();
         let TemplateFolder { files, unreadable } = TemplateFolder::read(&folder);
         let mut all = built_in::files();
@@ -55,7 +55,7 @@ impl KnownTemplates {
     }
 
     /// Returns templates from files, then learned ones.
-    pub(super) fn all(&self) -> impl Iterator<Item = FoundTemplate<'_>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = FoundTemplate<'_>> {
         let files = self.set.entries().iter().map(|entry| FoundTemplate::File {
             entry,
             folder: &self.folder,
@@ -64,7 +64,7 @@ impl KnownTemplates {
     }
 
     /// Finds a template by its name, or a learned one by its ID.
-    pub(super) fn find(&self, named: &NamedTemplate) -> anyhow::Result<FoundTemplate<'_>> {
+    pub(crate) fn find(&self, named: &NamedTemplate) -> anyhow::Result<FoundTemplate<'_>> {
         let fits: Vec<_> = self.all().filter(|found| found.matches(named)).collect();
         match fits.as_slice() {
             [only] => Ok(*only),
@@ -76,14 +76,14 @@ impl KnownTemplates {
     }
 
     /// True if the name already refers to a template of this tenant.
-    pub(super) fn is_taken(&self, name: &TemplateName, tenant: &Tenant) -> bool {
+    pub(crate) fn is_taken(&self, name: &TemplateName, tenant: &Tenant) -> bool {
         let mut all = self.all();
         all.any(|it| it.template().name() == name && it.tenant().is_none_or(|it| it == tenant))
     }
 }
 
 impl<'a> FoundTemplate<'a> {
-    pub(super) fn template(&self) -> &'a IntentTemplate {
+    pub(crate) fn template(&self) -> &'a IntentTemplate {
         match self {
             Self::File { entry, .. } => &entry.template,
             Self::Learned(row) => row.learned.template(),
@@ -91,7 +91,7 @@ impl<'a> FoundTemplate<'a> {
     }
 
     /// Returns `None` for templates in files, which are for every tenant.
-    pub(super) fn tenant(&self) -> Option<&'a Tenant> {
+    pub(crate) fn tenant(&self) -> Option<&'a Tenant> {
         match self {
             Self::File { .. } => None,
             Self::Learned(row) => Some(&row.tenant),

@@ -23,8 +23,9 @@ use kitbag_intents::LearnedTemplate;
 use kitbag_store::Store;
 use serde_json::json;
 
-use self::lookup::{FoundTemplate, KnownTemplates};
+pub(crate) use self::lookup::{FoundTemplate, KnownTemplates};
 pub(super) use self::make::is_read_only;
+pub(crate) use self::text::{TemplateListRow, to_row};
 use super::Invocation;
 use super::completions::templates;
 use super::failure::Advise as _;
@@ -116,13 +117,13 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct NamedTemplate {
+pub(crate) struct NamedTemplate {
     /// Name, as in `kitbag templates list`.
     #[arg(add = ArgValueCandidates::new(templates))]
-    name: String,
+    pub(crate) name: String,
     /// Tenant, if several have a learned template of that name.
     #[arg(long, value_name = "NAME")]
-    tenant: Option<Tenant>,
+    pub(crate) tenant: Option<Tenant>,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -164,7 +165,7 @@ fn list(
     let rows: Vec<_> = lookup
         .all()
         .filter(|found| tenant.is_none() || found.tenant().is_none_or(|it| Some(it) == tenant))
-        .map(|found| text::to_row(&found))
+        .map(|found| to_row(&found))
         .collect();
     let headings = ["NAME", "ORIGIN", "TENANT", "STATE", "RUNS", "INTENT"];
     invocation.show(&rows, |rows| {
@@ -178,15 +179,15 @@ fn show(found: FoundTemplate<'_>, invocation: &Invocation) -> anyhow::Result<()>
 }
 
 /// The operator's decision about a learned template.
-struct TemplateVerdict {
+pub(crate) struct TemplateVerdict {
     apply: fn(LearnedTemplate) -> LearnedTemplate,
-    action: Action,
+    pub(crate) action: Action,
     command: &'static str,
     state: &'static str,
-    message: &'static str,
+    pub(crate) message: &'static str,
 }
 
-const APPROVAL: TemplateVerdict = TemplateVerdict {
+pub(crate) const APPROVAL: TemplateVerdict = TemplateVerdict {
     apply: |learned| learned.approve(now()).0,
     action: Action::TemplateApproved,
     command: "kitbag templates approve",
@@ -194,7 +195,7 @@ const APPROVAL: TemplateVerdict = TemplateVerdict {
     message: "Approved",
 };
 
-const REMOVAL: TemplateVerdict = TemplateVerdict {
+pub(crate) const REMOVAL: TemplateVerdict = TemplateVerdict {
     apply: |learned| learned.reject(now()).0,
     action: Action::TemplateRemoved,
     command: "kitbag templates remove",
@@ -209,6 +210,21 @@ async fn decide(
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
+    let event = |name: &str| trail::change_event(verdict.command, verdict.action, name);
+    let row = decide_template(verdict, lookup, named, store, event).await?;
+    let name = row.learned.template().name();
+    let report = json!({ "name": name, "tenant": row.tenant, "state": verdict.state });
+    invocation.show(&report, |_| format!("{} {name}", verdict.message))
+}
+
+/// Changes the state of a learned template, and audits that with the event for its name.
+pub(crate) async fn decide_template<'a>(
+    verdict: &TemplateVerdict,
+    lookup: &'a KnownTemplates,
+    named: &NamedTemplate,
+    store: &Store,
+    event: impl FnOnce(&str) -> Event,
+) -> anyhow::Result<&'a LearnedRow> {
     let row = require_learned(lookup.find(named)?)?;
     let (tenant, id) = (&row.tenant, row.learned.id());
     let changed = learned_templates::change_template(store, tenant, id, now(), |it| {
@@ -219,12 +235,10 @@ async fn decide(
         return Err(anyhow!("`{}` has been deleted in the meantime", named.name))
             .advise(|| "list the templates with `kitbag templates list`".to_owned());
     }
-    let name = row.learned.template().name();
-    let event = trail::change_event(verdict.command, verdict.action, name.as_str());
+    let event = event(row.learned.template().name().as_str());
     let tenant = Some(tenant.clone());
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let report = json!({ "name": name, "tenant": row.tenant, "state": verdict.state });
-    invocation.show(&report, |_| format!("{} {name}", verdict.message))
+    Ok(row)
 }
 
 /// Returns the learned template; only those are in the store.

@@ -11,18 +11,18 @@ use super::lookup::FoundTemplate;
 use crate::cli::output::format_date;
 
 #[derive(Debug, Serialize)]
-pub(super) struct TemplateListRow {
-    name: String,
-    origin: &'static str,
+pub(crate) struct TemplateListRow {
+    pub(crate) name: String,
+    pub(crate) origin: &'static str,
     /// Absent for files, which are for every tenant.
-    tenant: Option<Tenant>,
-    state: &'static str,
-    successes: Option<u32>,
-    failures: Option<u32>,
-    intents: Vec<String>,
+    pub(crate) tenant: Option<Tenant>,
+    pub(crate) state: &'static str,
+    pub(crate) successes: Option<u32>,
+    pub(crate) failures: Option<u32>,
+    pub(crate) intents: Vec<String>,
 }
 
-pub(super) fn to_row(found: &FoundTemplate<'_>) -> TemplateListRow {
+pub(crate) fn to_row(found: &FoundTemplate<'_>) -> TemplateListRow {
     let template = found.template();
     let evidence = learned_template(found).map(LearnedTemplate::evidence);
     TemplateListRow {
@@ -36,19 +36,25 @@ pub(super) fn to_row(found: &FoundTemplate<'_>) -> TemplateListRow {
     }
 }
 
+impl TemplateListRow {
+    /// The results of a learned template's runs.
+    pub(crate) fn describe_runs(&self) -> String {
+        match (self.successes, self.failures) {
+            (Some(good), Some(0)) => format!("{good} good"),
+            (Some(good), Some(bad)) => format!("{good} good, {bad} bad"),
+            _ => String::new(),
+        }
+    }
+}
+
 pub(super) fn cells(row: &TemplateListRow) -> [String; 6] {
-    let runs = match (row.successes, row.failures) {
-        (Some(good), Some(0)) => format!("{good} good"),
-        (Some(good), Some(bad)) => format!("{good} good, {bad} bad"),
-        _ => String::new(),
-    };
     let tenant = row.tenant.as_ref().map_or("(all)", Tenant::as_str);
     [
         row.name.clone(),
         row.origin.to_owned(),
         tenant.to_owned(),
         row.state.to_owned(),
-        runs,
+        row.describe_runs(),
         row.intents.first().cloned().unwrap_or_default(),
     ]
 }

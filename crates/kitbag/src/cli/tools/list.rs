@@ -5,15 +5,16 @@ use std::process::ExitCode;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_config::CatalogSettings;
-use kitbag_domain::ServerName;
+use kitbag_domain::{ServerName, WriteClass};
 
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::gateway::{CommandGateway, JoinChoice, server_to_list};
 use crate::cli::next_steps::{first_steps, has_no_servers};
 use crate::cli::output::{format_table, pluralize};
+use crate::cli::search::parse_write_class;
 use kitbag_domain::text::first_sentence;
-use kitbag_gateway::admin::offers::ToolRow;
+use kitbag_gateway::admin::tool_table::{ToolFilter, ToolOrder, ToolSummary};
 
 /// List the tools a client sees.
 #[derive(Debug, Args)]
@@ -25,6 +26,12 @@ pub(super) struct Arguments {
     /// Only tools of this server.
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
+    /// Only tools with this effect: read, write, destructive or unknown.
+    #[arg(long, value_name = "CLASS", value_parser = parse_write_class)]
+    write_class: Option<WriteClass>,
+    /// The order: name, server, use (most used first) or cost (most tokens first).
+    #[arg(long, value_name = "ORDER", default_value = "name", value_parser = parse_order)]
+    sort: ToolOrder,
     #[command(flatten)]
     join: JoinChoice,
 }
@@ -33,19 +40,26 @@ const EXAMPLES: &str = "\
 Examples:
   kitbag tools list
   kitbag tools list create issue
-  kitbag tools list --server github --json";
+  kitbag tools list --server github --json
+  kitbag tools list --write-class destructive --sort use
+
+With --json, each tool has its effect, the estimated tokens of its definition
+and its recent calls.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     // With `--server`, no other server needs to be started.
     let server = server_to_list(arguments.server.as_ref(), &config)?;
     let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
-    let listed = gateway.list_tools(server, invocation.output).await;
+    let listed = gateway.summarize_tools(server, invocation.output).await;
     gateway.close().await;
-    let mut rows = listed?;
+    let tools = listed?;
+    let mut rows: Vec<&ToolSummary> = tools.iter().collect();
     let known = rows.len();
     let is_first_run = has_no_servers(&config) && !rows.iter().any(is_from_tool_file);
-    rows.retain(|row| arguments.matches(row));
+    let filter = arguments.filter();
+    rows.retain(|row| filter.matches(row));
+    arguments.sort.sort(&mut rows);
     if is_first_run {
         invocation.note(&first_steps(invocation));
     } else if rows.is_empty() && known > 0 {
@@ -80,30 +94,26 @@ impl Arguments {
         }
     }
 
-    fn matches(&self, row: &ToolRow) -> bool {
-        let text = format!(
-            "{} {}",
-            row.name,
-            row.description.as_deref().unwrap_or_default()
-        )
-        .to_lowercase();
-        self.server
-            .as_ref()
-            .is_none_or(|server| *server == row.server)
-            && self
-                .words
-                .iter()
-                .all(|word| text.contains(&word.to_lowercase()))
+    fn filter(&self) -> ToolFilter {
+        ToolFilter {
+            words: self.words.clone(),
+            server: self.server.as_ref().map(ToString::to_string),
+            write_class: self.write_class,
+        }
     }
 }
 
-fn is_from_tool_file(row: &ToolRow) -> bool {
-    row.server.as_str() == CatalogSettings::SERVER
+fn parse_order(text: &str) -> Result<ToolOrder, String> {
+    ToolOrder::parse(text).ok_or_else(|| "expected name, server, use or cost".to_owned())
 }
 
-fn cells(row: &ToolRow) -> [String; 2] {
+fn is_from_tool_file(tool: &&ToolSummary) -> bool {
+    tool.row.server.as_str() == CatalogSettings::SERVER
+}
+
+fn cells(tool: &&ToolSummary) -> [String; 2] {
     [
-        row.name.clone(),
-        first_sentence(row.description.as_deref().unwrap_or_default()),
+        tool.row.name.clone(),
+        first_sentence(tool.row.description.as_deref().unwrap_or_default()),
     ]
 }

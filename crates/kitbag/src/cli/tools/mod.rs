@@ -1,8 +1,10 @@
 //! `kitbag tools`: lists, shows, checks and imports tools.
 //!
 //! - `list`: the tools that a client sees; `show`: the definition of one tool
+//! - `access`: whether a tenant or key may use a tool
 //! - [`check`]: checks tool files; `import`: writes tool files for an OpenAPI document
 
+pub(crate) mod access;
 mod check;
 mod import;
 mod list;
@@ -30,6 +32,7 @@ Examples:
   kitbag tools create issue
   kitbag tools list --server github --json
   kitbag tools show time__convert_time
+  kitbag tools access time__convert_time --tenant acme
   kitbag tools check tools/ticket.toml
   kitbag tools import openapi.yaml --dry-run
 
@@ -40,6 +43,7 @@ enum Verb {
     #[command(visible_alias = "ls")]
     List(list::Arguments),
     Show(show::Arguments),
+    Access(access::Arguments),
     Check(check::Arguments),
     Import(Box<import::Arguments>),
 }
@@ -48,6 +52,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     match arguments.verb.unwrap_or(Verb::List(arguments.list)) {
         Verb::List(arguments) => list::run(arguments, invocation).await,
         Verb::Show(arguments) => show::run(arguments, invocation).await,
+        Verb::Access(arguments) => access::run(arguments, invocation).await,
         Verb::Check(arguments) => check::run(arguments, invocation).await,
         Verb::Import(arguments) => import::run(*arguments, invocation).await,
     }

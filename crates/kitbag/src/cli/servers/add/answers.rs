@@ -80,7 +80,7 @@ fn format_input(input: &PlanInput, width: usize) -> String {
 }
 
 /// Describes an input in one line.
-pub(super) fn describe_input(input: &PlanInput) -> String {
+pub(crate) fn describe_input(input: &PlanInput) -> String {
     let what = match input.format {
         InputFormat::Text => None,
         InputFormat::Number => Some("a number".to_owned()),

@@ -5,6 +5,7 @@
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use kitbag_config::ConfigSource;
 use kitbag_config::edit::Reach;
 use kitbag_domain::ServerName;
 use kitbag_registry::{
@@ -19,7 +20,7 @@ use super::{AddTarget, ServerToAdd, check_name_is_free, parse_pair};
 use crate::cli::Invocation;
 use crate::cli::confirm::{Confirmation, confirm};
 use crate::cli::failure::Advise as _;
-use crate::cli::output::to_one_line;
+use crate::cli::output::{Output, to_one_line};
 use crate::cli::servers::find::RegistryChoice;
 use crate::import::staged_secrets::StagedSecrets;
 use kitbag_launch_review::words::quote_template;
@@ -52,7 +53,7 @@ pub(super) struct FromRegistry {
 
 /// The registry entry of a server.
 #[derive(Debug, Serialize)]
-pub(super) struct RegistryOrigin {
+pub(crate) struct RegistryOrigin {
     name: EntryName,
     version: String,
     kind: RunKind,
@@ -77,40 +78,18 @@ pub(super) async fn fetch(
     let config = invocation.config()?;
     let registry = arguments.place.open(&config);
     let entry = fetch_entry(target, arguments, &registry, invocation).await?;
-    let server = &entry.server;
     let name = arguments
         .local
         .clone()
-        .unwrap_or_else(|| server.name.server_name());
+        .unwrap_or_else(|| entry.server.name.server_name());
     check_name_is_free(&config, &name, options.force)?;
-    let plan = choose(server, arguments.package, |program| {
-        programs::find_on_path(program).is_some()
-    })
-    .with_context(|| format!("cannot run `{}` on this machine", server.name))?;
-    invocation.note(&describe_entry(&entry, &plan, &registry));
-    let mut secrets = StagedSecrets::load(&config).await?;
-    let mut context = AnswerContext {
-        server: &name,
-        secrets: &mut secrets,
-        environment: &invocation.source.environment,
-    };
-    let given = &arguments.set;
-    let answers = answers::collect_answers(&plan, given, &mut context, invocation.output)?;
-    let filled = plan
-        .fill(&answers, escape_variables)
-        .map_err(|missing| answers::missing_error(&missing, &server.name, given))?;
-    let origin = RegistryOrigin {
-        name: server.name.clone(),
-        version: server.version.clone(),
-        kind: plan.kind,
-        package: plan.source.clone(),
-    };
-    let reach = to_reach(filled);
-    let source = ReviewSource::Registry {
-        entry: format!("{} {}", origin.name, origin.version),
-        url: registry.display_url().to_string(),
-    };
-    let review = Review::new(name.as_str(), source, &reach);
+    let offer = RegistryOffer::new(entry, arguments.package)?;
+    invocation.note(&describe_entry(&offer.entry, &offer.plan, &registry));
+    let (source, output) = (&invocation.source, invocation.output);
+    let (added, review) = offer
+        .build_server(&name, &arguments.set, &registry, source, output)
+        .await?;
+    let server = &offer.entry.server;
     if options.enabled {
         let question = Confirmation {
             text: "Run this?",
@@ -121,12 +100,78 @@ pub(super) async fn fetch(
     } else {
         invocation.note(&review.to_string());
     }
-    Ok(ServerToAdd {
-        name,
-        reach,
-        secrets,
-        origin: Some(origin),
-    })
+    Ok(added)
+}
+
+/// A registry entry, and how it runs on this machine.
+pub(crate) struct RegistryOffer {
+    pub(crate) entry: RegistryEntry,
+    pub(crate) plan: RunPlan,
+}
+
+impl RegistryOffer {
+    fn new(entry: RegistryEntry, kind: Option<RunKind>) -> anyhow::Result<Self> {
+        let server = &entry.server;
+        let plan = choose(server, kind, |program| {
+            programs::find_on_path(program).is_some()
+        });
+        let plan = plan.with_context(|| format!("cannot run `{}` on this machine", server.name))?;
+        Ok(Self { entry, plan })
+    }
+
+    /// Fetches the latest version of an entry.
+    pub(crate) async fn fetch(name: &EntryName, registry: &Registry) -> anyhow::Result<Self> {
+        let entry = registry.fetch_entry(name, None).await?;
+        reject_deleted(&entry)?;
+        Self::new(entry, None)
+    }
+
+    /// Returns the command line or URL, with names in place of values that are not given yet.
+    pub(crate) fn preview(&self) -> String {
+        preview_command(&self.plan)
+    }
+
+    /// Builds the server with these values, and its review. Asks for missing values at a terminal.
+    pub(crate) async fn build_server(
+        &self,
+        name: &ServerName,
+        given: &[(String, String)],
+        registry: &Registry,
+        at: &ConfigSource,
+        output: Output,
+    ) -> anyhow::Result<(ServerToAdd, Review)> {
+        let Self { entry, plan } = self;
+        let server = &entry.server;
+        let mut secrets = StagedSecrets::load(&at.load()?).await?;
+        let mut context = AnswerContext {
+            server: name,
+            secrets: &mut secrets,
+            environment: &at.environment,
+        };
+        let answers = answers::collect_answers(plan, given, &mut context, output)?;
+        let filled = plan
+            .fill(&answers, escape_variables)
+            .map_err(|missing| answers::missing_error(&missing, &server.name, given))?;
+        let origin = RegistryOrigin {
+            name: server.name.clone(),
+            version: server.version.clone(),
+            kind: plan.kind,
+            package: plan.source.clone(),
+        };
+        let reach = to_reach(filled);
+        let source = ReviewSource::Registry {
+            entry: format!("{} {}", origin.name, origin.version),
+            url: registry.display_url().to_string(),
+        };
+        let review = Review::new(name.as_str(), source, &reach);
+        let added = ServerToAdd {
+            name: name.clone(),
+            reach,
+            secrets,
+            origin: Some(origin),
+        };
+        Ok((added, review))
+    }
 }
 
 impl FromRegistry {
@@ -173,27 +218,31 @@ async fn fetch_entry(
         .output
         .with_progress(&format!("Fetching from {}", registry.display_url()), asking)
         .await?;
-    let reason = entry
-        .message
-        .as_deref()
-        .map(|message| format!(": {message}"))
-        .unwrap_or_default();
-    let name = &entry.server.name;
-    match entry.status {
-        EntryStatus::Active => {}
-        EntryStatus::Deprecated => {
-            invocation
-                .output
-                .warn(&format!("`{name}` is deprecated by its author{reason}"));
-        }
-        EntryStatus::Deleted => {
-            return Err(anyhow!(
-                "`{name}` was deleted by its author or the registry{reason}"
-            ))
-            .advise(|| format!("search for another: kitbag servers find {}", name.short()));
-        }
+    if entry.status == EntryStatus::Deprecated {
+        let (name, reason) = (&entry.server.name, status_reason(&entry));
+        let output = invocation.output;
+        output.warn(&format!("`{name}` is deprecated by its author{reason}"));
     }
+    reject_deleted(&entry)?;
     Ok(entry)
+}
+
+fn reject_deleted(entry: &RegistryEntry) -> anyhow::Result<()> {
+    if entry.status != EntryStatus::Deleted {
+        return Ok(());
+    }
+    let (name, reason) = (&entry.server.name, status_reason(entry));
+    Err(anyhow!(
+        "`{name}` was deleted by its author or the registry{reason}"
+    ))
+    .advise(|| format!("search for another: kitbag servers find {}", name.short()))
+}
+
+fn status_reason(entry: &RegistryEntry) -> String {
+    let message = entry.message.as_deref();
+    message
+        .map(|message| format!(": {message}"))
+        .unwrap_or_default()
 }
 
 /// Describes the origin of the server and the command it will run, for the user to decide on.

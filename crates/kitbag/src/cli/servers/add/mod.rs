@@ -4,8 +4,8 @@
 //! - `from_registry`: configures a server from a registry entry
 //! - `answers`: values that the entry requires, from flags or the user
 
-mod answers;
-mod from_registry;
+pub(crate) mod answers;
+pub(crate) mod from_registry;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,8 +14,8 @@ use std::str::FromStr;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use clap::error::ErrorKind;
-use kitbag_config::Config;
 use kitbag_config::edit::{self, EditError, NewServer, Reach};
+use kitbag_config::{Config, ConfigSource};
 use kitbag_domain::ServerName;
 use kitbag_gateway::state::store_address::store_address;
 use kitbag_registry::EntryName;
@@ -27,6 +27,7 @@ use crate::cli::failure::{Advise as _, CommandFailure};
 use crate::cli::output::describe_offers;
 use crate::cli::{Invocation, to_exit_code};
 use crate::import::staged_secrets::StagedSecrets;
+use crate::trail;
 use from_registry::{AddOptions, FromRegistry, RegistryOrigin};
 use kitbag_gateway::admin::app::App;
 
@@ -93,12 +94,19 @@ enum AddTarget {
 }
 
 /// A server to write to the configuration.
-struct ServerToAdd {
-    name: ServerName,
-    reach: Reach,
+pub(crate) struct ServerToAdd {
+    pub(crate) name: ServerName,
+    pub(crate) reach: Reach,
     /// Secrets that the server refers to.
-    secrets: StagedSecrets,
-    origin: Option<RegistryOrigin>,
+    pub(crate) secrets: StagedSecrets,
+    pub(crate) origin: Option<RegistryOrigin>,
+}
+
+/// A server that was written to the configuration.
+pub(crate) struct AddedServer {
+    pub(crate) config: PathBuf,
+    /// True if the file contains what looks like a secret in plain text.
+    pub(crate) readable: bool,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
@@ -109,22 +117,11 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     {
         return Ok(report_missing_source(name));
     }
-    let ServerToAdd {
-        name,
-        reach,
-        secrets,
-        origin,
-    } = build_server(arguments, invocation).await?;
-    let draft = Draft::build(&name, &NewServer { reach, enabled }, force, invocation)?;
-    // Secrets must be stored before the configuration refers to them.
-    secrets
-        .save(&store_address(&draft.config)?, draft.config.secret_key)
-        .await?;
-    let readable = draft
-        .config
-        .find_server(&name)
-        .is_some_and(has_literal_secret);
-    let config = draft.write()?;
+    let mut server = build_server(arguments, invocation).await?;
+    let (name, origin) = (server.name.clone(), server.origin.take());
+    let (source, verb) = (&invocation.source, &trail::typed_verb());
+    let AddedServer { config, readable } =
+        write_server(server, enabled, force, source, verb).await?;
     let test = match is_tested {
         true => Some(try_server(&name, invocation).await),
         false => None,
@@ -143,6 +140,37 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         invocation.note(READABLE);
     }
     Ok(to_exit_code(works))
+}
+
+/// Writes the server to the user's file. `verb` is the command or page that adds it.
+pub(crate) async fn write_server(
+    server: ServerToAdd,
+    enabled: bool,
+    force: bool,
+    source: &ConfigSource,
+    verb: &str,
+) -> anyhow::Result<AddedServer> {
+    let ServerToAdd {
+        name,
+        reach,
+        secrets,
+        ..
+    } = server;
+    let draft = Draft::build(&name, &NewServer { reach, enabled }, force, source)?;
+    // Secrets must be stored before the configuration refers to them.
+    secrets
+        .save(
+            &store_address(&draft.config)?,
+            draft.config.secret_key,
+            verb,
+        )
+        .await?;
+    let readable = draft
+        .config
+        .find_server(&name)
+        .is_some_and(has_literal_secret);
+    let config = draft.write()?;
+    Ok(AddedServer { config, readable })
 }
 
 /// Builds the server from the command line or the registry.
@@ -212,18 +240,18 @@ impl Draft {
         name: &ServerName,
         server: &NewServer,
         force: bool,
-        invocation: &Invocation,
+        source: &ConfigSource,
     ) -> anyhow::Result<Self> {
-        let path = invocation.source.editable_file()?;
+        let path = source.editable_file()?;
         let text = edit::read_file(&path)?;
-        let before = invocation.source.parse(&text, &path);
+        let before = source.parse(&text, &path);
         check_name_is_free(
             &before.context("the configuration cannot be used")?,
             name,
             force,
         )?;
         let text = edit::add_server(&text, name, server)?;
-        let config = invocation.source.parse(&text, &path);
+        let config = source.parse(&text, &path);
         let config = config.with_context(|| format!("the server `{name}` was not added"))?;
         Ok(Self { path, text, config })
     }
@@ -236,7 +264,11 @@ impl Draft {
 }
 
 /// Returns an error if the name is taken and `force` is false.
-fn check_name_is_free(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()> {
+pub(crate) fn check_name_is_free(
+    config: &Config,
+    name: &ServerName,
+    force: bool,
+) -> anyhow::Result<()> {
     if config.find_server(name).is_none() || force {
         return Ok(());
     }

@@ -40,7 +40,7 @@ pub(super) fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3 * 3);
     for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position) % 3 == 0 {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
             grouped.push('\u{202f}');
         }
         grouped.push(digit);
@@ -83,10 +83,10 @@ fn distance(at: Timestamp) -> String {
         future => (-future, false),
     };
     let amount = match seconds {
-        ..5 => return "now".to_owned(),
-        ..120 => format!("{seconds} s"),
-        ..7200 => format!("{} min", seconds / 60),
-        ..172_800 => format!("{} h", seconds / 3600),
+        i64::MIN..5 => return "now".to_owned(),
+        5..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
         _ => format!("{} d", seconds / 86_400),
     };
     if is_past {
@@ -225,7 +225,7 @@ pub(super) fn path_with(prefix: &str, name: &str) -> String {
     for byte in name.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => {
-                path.push(char::from(byte))
+                path.push(char::from(byte));
             }
             _ => path.push_str(&format!("%{byte:02X}")),
         }

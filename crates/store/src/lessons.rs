@@ -224,7 +224,7 @@ fn read_info(row: InfoRow) -> Result<LessonInfo, Error> {
     let tenant = row.tenant.parse();
     Ok(LessonInfo {
         id: row.id,
-        tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
+        tenant: tenant.map_err(|_| unreadable_error("tenant", row.tenant))?,
         credential: row.credential.map(KeyId),
         at: Timestamp(row.at),
         tool: row.tool,
@@ -237,7 +237,7 @@ fn read_count(row: CountRow) -> Result<LessonCount, Error> {
     let tenant = row.tenant.parse();
     Ok(LessonCount {
         tool: row.tool,
-        tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
+        tenant: tenant.map_err(|_| unreadable_error("tenant", row.tenant))?,
         signal: row.signal,
         lessons: row.lessons.cast_unsigned(),
         last: Timestamp(row.last),

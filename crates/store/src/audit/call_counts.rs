@@ -6,7 +6,7 @@ use kitbag_domain::{LatencyHistogram, Outcome, Timestamp};
 
 use super::columns::CALL;
 use crate::engine::row_struct::row_struct;
-use crate::{Error, Store, unreadable};
+use crate::{Error, Store, unreadable_error};
 
 /// All calls of a time span.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -87,7 +87,7 @@ impl CallCounts {
         }
         let calls = row.calls.unsigned_abs();
         let outcome = Outcome::parse(&row.outcome);
-        match outcome.ok_or_else(|| unreadable("outcome", &row.outcome))? {
+        match outcome.ok_or_else(|| unreadable_error("outcome", &row.outcome))? {
             Outcome::Ok => self.succeeded += calls,
             Outcome::ToolError | Outcome::Refused | Outcome::TimedOut | Outcome::Unavailable => {
                 self.failed += calls;

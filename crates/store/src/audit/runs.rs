@@ -6,7 +6,7 @@ use kitbag_domain::{Tenant, Timestamp};
 
 use super::query::AuditPage;
 use crate::engine::row_struct::row_struct;
-use crate::{Error, Store, skip_unreadable, unreadable};
+use crate::{Error, Store, skip_unreadable, unreadable_error};
 
 /// Asks for the runs with the newest calls.
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ fn newest_rows(rows: &[RunRow], limit: usize) -> (Vec<&RunRow>, Option<AuditPage
 fn read_summary(row: SummaryRow) -> Result<RunSummary, Error> {
     let tenant = match row.tenant.as_str() {
         "" => None,
-        named => Some(named.parse().map_err(|_| unreadable("tenant", named))?),
+        named => Some(named.parse().map_err(|_| unreadable_error("tenant", named))?),
     };
     Ok(RunSummary {
         run: row.run,

@@ -112,7 +112,11 @@ mod tests {
             hash[..2].copy_from_slice(&number.to_be_bytes());
             let body = format!(
                 "{number} {}",
-                if number % 2 == 0 { "s3cret" } else { "plain" }
+                if number.is_multiple_of(2) {
+                    "s3cret"
+                } else {
+                    "plain"
+                }
             );
             ApprovedDefinition {
                 hash,

@@ -11,7 +11,7 @@ use kitbag_testkit::vendor::{Received, ScriptedVendor};
 use serde_json::{Value, json};
 
 use crate::clients::PYTHON;
-use crate::gateway::{Transport, TestGateway};
+use crate::gateway::{TestGateway, Transport};
 use crate::servers;
 
 /// A tool with the program of a wrong and of a right answer, and a request that the latter carries out.

@@ -137,7 +137,11 @@ fn newest_rows(rows: &[RunRow], limit: usize) -> (Vec<&RunRow>, Option<AuditPage
 fn read_summary(row: SummaryRow) -> Result<RunSummary, Error> {
     let tenant = match row.tenant.as_str() {
         "" => None,
-        named => Some(named.parse().map_err(|_| unreadable_error("tenant", named))?),
+        named => Some(
+            named
+                .parse()
+                .map_err(|_| unreadable_error("tenant", named))?,
+        ),
     };
     Ok(RunSummary {
         run: row.run,

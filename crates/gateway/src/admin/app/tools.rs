@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kitbag_budget::estimate_tokens;
 use kitbag_config::{LockState, ServerLock};
-use kitbag_domain::{Caller, Capability, Surface};
+use kitbag_domain::{Caller, Capability, DefinitionKind, Surface};
 use kitbag_lockfile::{DefinitionDifference, Drift, ListedOffer, Mark, find_marks};
 use kitbag_schema::LineDetail;
 use kitbag_wire::{Raw, RawObject};
@@ -161,8 +161,9 @@ async fn compare_versions(
     };
     let drifted = catalog.unapproved.drifted.get(&tool.server);
     let mut drifted = drifted.into_iter().flatten();
-    let Some(drifted) = drifted.find(|it| it.kind == tool.kind && it.name == tool.name) else {
-        let hash = locked.definitions_of(tool.kind).get(&tool.name);
+    let Some(drifted) = drifted.find(|it| it.kind == DefinitionKind::Tool && it.name == tool.name)
+    else {
+        let hash = locked.approved_hash(DefinitionKind::Tool, &tool.name);
         return Ok(hash.map_or(DefinitionVersions::NotLocked, |hash| {
             let hash = hash.to_string();
             DefinitionVersions::Approved { hash }
@@ -172,7 +173,7 @@ async fn compare_versions(
         Drift::Renamed { from } => from,
         _ => &tool.name,
     };
-    let hash = locked.definitions_of(tool.kind).get(former);
+    let hash = locked.approved_hash(DefinitionKind::Tool, former);
     let approved = match hash.map(|hash| *hash.as_bytes()) {
         Some(hash) => gateway
             .services
@@ -206,6 +207,9 @@ fn listed_text(catalog: &Catalog, tool: &Capability) -> Option<String> {
     let offer = ListedOffer {
         tools: std::slice::from_ref(definition),
         prompts: &[],
+        resource_templates: &[],
+        skills: &[],
+        resources: &[],
         unmasked: &listing.unmasked,
     };
     Some(offer.definitions().pop()?.text)

@@ -8,13 +8,13 @@ use anyhow::{Context as _, bail};
 use kitbag_config::LockState;
 use kitbag_domain::{Event, ServerName};
 use kitbag_gateway::admin::app::ServerDefinitions;
-use kitbag_lockfile::{ListedDefinition, LockFile, LockedServer, Mark, find_marks};
+use kitbag_lockfile::{ListedDefinition, LockFile, Mark, find_marks};
 use kitbag_store::Store;
 
 use super::listed::ListedServers;
-use super::load_lock_state;
 use super::record::{with_decision, write_decision};
 use super::row::DriftRow;
+use super::{load_lock_state, lock_server};
 
 pub(crate) struct ServerLock {
     server: ServerName,
@@ -112,8 +112,7 @@ impl ServerLock {
                 if !self.listed.is_complete {
                     bail!("`{server}` was not listed yet, so there is nothing to approve");
                 }
-                let locked = LockedServer::from_listed(self.definitions());
-                file.servers.insert(server.clone(), locked);
+                lock_server(server, self.definitions(), false, &mut file);
                 ("locked", vec![server.to_string()])
             }
             LockDecision::Approve(only) => {

@@ -128,7 +128,7 @@ fn a_mark_by_a_person_counts_more_than_a_use() {
     let used = lesson(request, &tool, Signal::FoundThenUsed);
     let right = lesson(request, &tool, Signal::MarkedRight);
     let wrong = lesson(request, &tool, Signal::MarkedWrong);
-    assert!(position(&[right]) <= position(&[used.clone()]));
+    assert!(position(&[right]) <= position(std::slice::from_ref(&used)));
     assert!(position(&[used, wrong.clone()]) >= Some(3));
     let score = |lessons: &[Lesson]| {
         let found = after(lessons, request);

@@ -124,6 +124,9 @@ export async function discover(page, base, each = 2) {
 function kindOf(link) {
     const url = new URL(link, 'http://x');
     const [, , section, ...rest] = url.pathname.split('/');
+    if (rest.at(-1) === 'add') {
+        return link;
+    }
     const depth = rest.length > 1 ? `${rest.length}/${rest.at(-1)}` : rest.length;
     return `${section} ${depth} ${[...url.searchParams.keys()].sort()}`;
 }

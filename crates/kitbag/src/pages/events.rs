@@ -137,6 +137,7 @@ impl TopicVersions {
         }
         let stored = *store.watch_changes().borrow();
         (stored.secrets, stored.logins, stored.credentials).hash(&mut servers);
+        pages.locks.version().hash(&mut servers);
         Self {
             // The hours of a chart are counted in the background.
             calls: store.newest_audit_row_id().await.unwrap_or_default()

@@ -1,7 +1,9 @@
 //! The lock of a server: what was approved, what differs from it, and the buttons that decide.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use axum::Form;
@@ -16,6 +18,7 @@ use kitbag_upstream::Listing;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::runtime::Handle;
 
 use super::{change_path, server_path};
 use crate::cli::failure::CommandFailure;
@@ -33,6 +36,8 @@ use crate::pages::visitor::Visitor;
 const MAX_DIFFERENCES: usize = 50;
 /// Beyond this, the cache is cleared.
 const MAX_CACHED: usize = 64;
+/// Ten thousand definitions take longer.
+const PATIENCE: Duration = Duration::from_millis(100);
 const MAX_VALUE_CHARS: usize = 4_000;
 
 #[derive(Deserialize)]
@@ -61,12 +66,17 @@ struct LockSummary {
 /// The summaries of servers that were looked at. Reading thousands of definitions takes long, and
 /// an open page is refreshed every second.
 #[derive(Default)]
-pub(in crate::pages) struct LockSummaries(Mutex<HashMap<ServerName, CachedSummary>>);
+pub(in crate::pages) struct LockSummaries {
+    cached: Mutex<HashMap<ServerName, (ListedState, Arc<LockSummary>)>>,
+    /// Held by the one task that reads definitions.
+    making: tokio::sync::Mutex<()>,
+    version: AtomicU64,
+}
 
-struct CachedSummary {
+/// What a summary was made from.
+struct ListedState {
     gateway: Weak<Gateway>,
     listing: Weak<Listing>,
-    summary: Arc<LockSummary>,
 }
 
 impl LockSummary {
@@ -88,31 +98,69 @@ impl LockSummary {
     }
 }
 
-async fn read_summary(pages: &Pages, name: &ServerName) -> anyhow::Result<Arc<LockSummary>> {
-    let gateway = pages.gateway();
-    let listing = gateway
-        .upstreams
-        .get(name)
-        .and_then(|server| server.listing());
-    let listing = listing.map_or_else(Weak::new, |it| Arc::downgrade(&it));
-    let gateway = Arc::downgrade(&gateway);
-    if let Some(cached) = lock(&pages.locks.0).get(name)
-        && cached.gateway.ptr_eq(&gateway)
-        && cached.listing.ptr_eq(&listing)
-    {
-        return Ok(cached.summary.clone());
+impl LockSummaries {
+    /// Returns a number that changes with every summary.
+    pub(in crate::pages) fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    fn find(&self, name: &ServerName, state: &ListedState) -> Option<Arc<LockSummary>> {
+        let cached = lock(&self.cached);
+        let (cached_state, summary) = cached.get(name)?;
+        let is_current = cached_state.gateway.ptr_eq(&state.gateway)
+            && cached_state.listing.ptr_eq(&state.listing);
+        is_current.then(|| summary.clone())
+    }
+
+    fn insert(&self, name: &ServerName, state: ListedState, summary: Arc<LockSummary>) {
+        let mut cached = lock(&self.cached);
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
+        }
+        cached.insert(name.clone(), (state, summary));
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl ListedState {
+    fn read(pages: &Pages, name: &ServerName) -> Self {
+        let gateway = pages.gateway();
+        let server = gateway.upstreams.get(name);
+        let listing = server.and_then(|server| server.listing());
+        Self {
+            listing: listing.map_or_else(Weak::new, |it| Arc::downgrade(&it)),
+            gateway: Arc::downgrade(&gateway),
+        }
+    }
+}
+
+/// Returns nothing if reading the definitions takes longer; then it goes on in the background.
+async fn read_summary(
+    pages: &Pages,
+    name: &ServerName,
+) -> anyhow::Result<Option<Arc<LockSummary>>> {
+    if let Some(known) = pages.locks.find(name, &ListedState::read(pages, name)) {
+        return Ok(Some(known));
+    }
+    let (pages, name) = (pages.clone(), name.clone());
+    let runtime = Handle::current();
+    let reading = tokio::task::spawn_blocking(move || {
+        runtime.block_on(async { make_summary(&pages, &name).await })
+    });
+    match tokio::time::timeout(PATIENCE, reading).await {
+        Ok(made) => Ok(Some(made??)),
+        Err(_) => Ok(None),
+    }
+}
+
+async fn make_summary(pages: &Pages, name: &ServerName) -> anyhow::Result<Arc<LockSummary>> {
+    let _alone = pages.locks.making.lock().await;
+    let state = ListedState::read(pages, name);
+    if let Some(known) = pages.locks.find(name, &state) {
+        return Ok(known);
     }
     let summary = Arc::new(LockSummary::new(read_lock(pages, name).await?));
-    let mut cached = lock(&pages.locks.0);
-    if cached.len() >= MAX_CACHED {
-        cached.clear();
-    }
-    let entry = CachedSummary {
-        gateway,
-        listing,
-        summary: summary.clone(),
-    };
-    cached.insert(name.clone(), entry);
+    pages.locks.insert(name, state, summary.clone());
     Ok(summary)
 }
 
@@ -160,8 +208,9 @@ pub(super) async fn decide(
 pub(super) async fn render(pages: &Pages, name: &ServerName, visitor: &Visitor) -> Markup {
     let gateway = pages.gateway();
     match read_summary(pages, name).await {
-        Ok(lock) if lock.is_locked => render_locked(&lock, name, visitor),
-        Ok(lock) => {
+        Ok(None) => html! { p.muted role="status" { "The definitions are being read." } },
+        Ok(Some(lock)) if lock.is_locked => render_locked(&lock, name, visitor),
+        Ok(Some(lock)) => {
             let is_first = matches!(gateway.lock.state, LockState::Absent);
             render_unlocked(&lock, name, is_first, visitor)
         }

@@ -68,7 +68,7 @@ pub(super) async fn show_server(
         (live("offer", "tools", &render_offer(&details)))
         @if !spec.is_built_in() {
             h2 #lock { "Lock" }
-            (live("definitions", "tools", &server_lock::render(&pages, &name, &visitor).await))
+            (live("definitions", "tools servers", &server_lock::render(&pages, &name, &visitor).await))
         }
         h2 { "Last calls" }
         (live("calls", "calls", &render_calls(&name, store).await))

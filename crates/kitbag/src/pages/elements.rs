@@ -83,7 +83,7 @@ fn distance(at: Timestamp) -> String {
         future => (-future, false),
     };
     let amount = match seconds {
-        ..5 => return "now".to_owned(),
+        i64::MIN..5 => return "now".to_owned(),
         5..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds / 60),
         7200..172_800 => format!("{} h", seconds / 3600),
@@ -225,7 +225,7 @@ pub(super) fn path_with(prefix: &str, name: &str) -> String {
     for byte in name.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => {
-                path.push(char::from(byte))
+                path.push(char::from(byte));
             }
             _ => path.push_str(&format!("%{byte:02X}")),
         }

@@ -1,7 +1,7 @@
 // Debian's Chromium, and what must hold for every page it shows.
 
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
@@ -11,7 +11,7 @@ const axe = require('axe-core');
 
 const FLAGS = ['--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update'];
 // A busy machine is slow; what never happens fails all the same.
-const PATIENCE = 60_000;
+const PATIENCE = 120_000;
 // The limit on the first view of a page: document, style, script and icon.
 const FIRST_VIEW_BYTES = 100 * 1024;
 
@@ -20,13 +20,20 @@ export const WIDE = { width: 1440, height: 1000 };
 
 // Runs a test in a browser, which ends with it.
 export async function withBrowser(test) {
-    const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS });
+    const browser = await chromium.launch({ executablePath: chromiumPath(), args: FLAGS });
     try {
         await test(browser);
     } finally {
         await browser.close();
     }
     process.exit(0);
+}
+
+function chromiumPath() {
+    const candidates = process.env.PATH.split(':').map(folder => join(folder, 'chromium'));
+    const path = candidates.find(existsSync);
+    assert.ok(path, '`cargo xtask setup` installs Chromium');
+    return path;
 }
 
 // Opens a window that collects everything a page must not do.
@@ -124,6 +131,9 @@ export async function discover(page, base, each = 2) {
 function kindOf(link) {
     const url = new URL(link, 'http://x');
     const [, , section, ...rest] = url.pathname.split('/');
+    if (rest.at(-1) === 'add') {
+        return link;
+    }
     const depth = rest.length > 1 ? `${rest.length}/${rest.at(-1)}` : rest.length;
     return `${section} ${depth} ${[...url.searchParams.keys()].sort()}`;
 }

@@ -25,9 +25,8 @@ function definitions(description) {
 write('bed/edited.json', definitions(TEXT));
 const hostile = testbed('hostile', '--manner', 'edited', '--manner', 'markup', '--data-dir', `${home}/bed`);
 const broken = table('broken', 'sh', '-c', 'printf "%s\\n" "$0" >&2; exit 3', TEXT);
-configure(`${hostile}${broken}[audit]\narguments = "redacted"\n`);
-attempt('lock', 'hostile', '--yes');
-attempt('lock', 'hostile');
+configure(`[catalog]\ntools = ["submit-feedback"]\n${hostile}${broken}[audit]\narguments = "redacted"\n`);
+kitbag('lock', 'hostile');
 const gateway = await Gateway.start();
 for (const args of ['{}', '{"fails": "error"}', '{"fails": "fault"}']) {
     attempt('call', 'hostile__plain', args);
@@ -37,6 +36,11 @@ const call = await connectClient(gateway.base, TEXT);
 await call('hostile__plain', { [TEXT]: TEXT });
 await call(TEXT, {});
 kitbag('search', TEXT.replaceAll('\u001b', ' '));
+// What agents and clients write.
+kitbag('call', 'submit_feedback', JSON.stringify({ kind: 'bug', summary: TEXT.slice(0, 200), details: TEXT, tool: TEXT.slice(0, 100) }));
+attempt('run', write('program.js', `console.log(${JSON.stringify(TEXT)}); throw new Error(${JSON.stringify(TEXT)})`));
+attempt('learned', 'mark', 'hostile__plain', '--query', TEXT);
+attempt('key', 'create', '--role', 'operator', '--label', TEXT);
 // Another definition than the approved one.
 write('bed/edited.json', definitions(`Changed. ${TEXT}`));
 attempt('servers', 'restart', 'hostile');
@@ -63,6 +67,7 @@ await withBrowser(async browser => {
             shown += await checkNothingRuns(page, `the answer of ${path}`);
         }
     }
+    assert.ok(shown.includes('Changed. '), 'a definition that waits for approval is shown');
     assert.ok(shown.includes('<U+202E>'), 'hidden characters are named');
     assert.ok(shown.includes('<x-canary'), 'markup is shown as text');
     assert.ok(shown.includes('<U+001B>'), 'terminal escapes are named');

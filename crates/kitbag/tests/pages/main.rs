@@ -59,6 +59,12 @@ fn a_person_adds_a_server_tries_a_tool_and_approves_a_change_with_the_keyboard()
 
 #[test]
 #[ignore = "needs cargo xtask setup"]
+fn each_change_on_a_page_happens_and_is_in_the_audit() {
+    check("actions.mjs");
+}
+
+#[test]
+#[ignore = "needs cargo xtask setup"]
 fn nothing_that_a_hostile_server_writes_runs_or_is_disguised() {
     check("hostile.mjs");
 }

@@ -78,8 +78,8 @@ impl Store {
         rows.into_iter().map(StoredAuditRow::read).collect()
     }
 
-    /// Returns the time of the row that is `rows` before the first row of the query's page, whatever
-    /// its filters; `None` if there are fewer rows. Only the span and the page count.
+    /// Returns the time of the row that is `rows` before the first row of the query's page; `None`
+    /// if there are fewer rows. Of the filters, only the span and the server count.
     pub async fn audit_time_before(
         &self,
         query: &AuditQuery,
@@ -503,6 +503,9 @@ mod tests {
         };
         assert_eq!(before(query.clone(), 2).await, Some(Timestamp(2)));
         assert_eq!(before(query.clone(), 5).await, None);
+        query.server = "mail".parse().ok();
+        assert_eq!(before(query.clone(), 0).await, None);
+        query.server = "git".parse().ok();
         query.until = Some(Timestamp(3));
         assert_eq!(before(query.clone(), 2).await, Some(Timestamp(0)));
         query.page = AuditPage::OlderThan {

@@ -85,9 +85,12 @@ fn splits(text: &str) -> impl Iterator<Item = (&str, &str)> {
     splits.filter(|(server, _)| server.parse::<ServerName>().is_ok())
 }
 
-/// Selects the times of all rows in the span and the page of a query.
+/// Selects the times of all rows in the span and the page of a query, of its server if it names one:
+/// these are the columns of indexes.
 pub(super) fn select_time<'c>(engine: &'c Engine, query: &AuditQuery) -> Query<'c> {
+    let server = query.server.as_ref().map(ServerName::as_str);
     let select = engine.query("SELECT at FROM audit WHERE TRUE");
+    let select = select.push_filter(" AND server = ", server);
     push_page(push_span(select, query), query.page)
 }
 

@@ -75,16 +75,16 @@ pub(crate) async fn plan_pasted(text: &str, at: &ConfigSource) -> anyhow::Result
     let directories = client_directories(&at.environment)?;
     let text = complete_pasted(text);
     // The clients differ in the names of keys, and most take those of Claude.
-    let mut read = [Client::ClaudeCode]
-        .into_iter()
-        .chain(Client::ALL)
-        .filter_map(|client| {
-            let file = ClientFile {
-                path: format!("pasted for {}", client.title()).into(),
-                ..user_files(&[client], &directories).next()?
-            };
-            Some(kitbag_clients::read(&file, &text, &directories))
-        });
+    let read = |client: Client| {
+        let file = user_files(&[client], &directories).next()?;
+        // The extension tells the format.
+        let extension = file.path.extension().unwrap_or_default();
+        let path = PathBuf::from("pasted text").with_extension(extension);
+        let file = ClientFile { path, ..file };
+        Some(kitbag_clients::read(&file, &text, &directories))
+    };
+    let clients = [Client::ClaudeCode].into_iter().chain(Client::ALL);
+    let mut read = clients.filter_map(read);
     let has_servers = |found: &Vec<ClientConfig>| found.iter().any(|it| !it.servers.is_empty());
     let found = read.find(has_servers).context(NOTHING_PASTED)?;
     let plan = ImportPlan::build(found, at, FlaggedServers::AsConfigured).await?;

@@ -12,7 +12,7 @@ use super::review::review_path;
 use super::{ADD, ADD_PASTED};
 use crate::import::{ImportAction, ImportPlan, ImportRow, plan_pasted};
 use crate::pages::Pages;
-use crate::pages::elements::{Tone, code_text, hidden_csrf, pill, table, text};
+use crate::pages::elements::{Tone, block_text, code_text, hidden_csrf, pill, table, text};
 use crate::pages::visitor::Visitor;
 
 const EXAMPLE: &str =
@@ -68,7 +68,12 @@ fn render_row(row: &ImportRow) -> Markup {
     html! { tr {
         th scope="row" { (code_text(row.name.as_str())) }
         td { (action) }
-        td { (code_text(&row.target)) @if !row.sets.is_empty() { br; small { "sets " (text(&row.sets.join(", "))) } } }
+        td {
+            (code_text(&row.target))
+            @if !row.sets.is_empty() {
+                details { summary { "sets " (text(&row.sets.join(", "))) } (block_text(&row.review.to_string())) }
+            }
+        }
         td { @for secret in &row.secrets { (code_text(secret)) " " } }
         td {
             @if let Some(reason) = &row.reason { p { (text(reason)) } }

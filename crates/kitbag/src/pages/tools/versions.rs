@@ -4,12 +4,7 @@ use kitbag_gateway::admin::app::{DefinitionVersions, ToolDetails};
 use kitbag_lockfile::{DefinitionDifference, Drift};
 use maud::{Markup, html};
 
-<<<<<<< HEAD
-use crate::pages::elements::{Tone, block_text, code_text, path_with, pill, text};
-=======
-use crate::pages::elements::{Tone, action_button, code_text, long_text, path_with, pill, text};
-use crate::pages::visitor::Visitor;
->>>>>>> ui-b
+use crate::pages::elements::{Tone, code_text, long_text, path_with, pill, text};
 
 pub(super) fn section(tool: &ToolDetails) -> Markup {
     let server_page = path_with("/ui/servers/", tool.summary.row.server.as_str());

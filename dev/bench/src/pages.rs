@@ -47,7 +47,7 @@ fn paths() -> Vec<(&'static str, String)> {
         ("overview", "/ui".to_owned()),
         (
             "search",
-            "/ui/search?query=send+an+invoice+to+a+customer".to_owned(),
+            "/ui/search?q=send+an+invoice+to+a+customer".to_owned(),
         ),
         ("tools", "/ui/tools".to_owned()),
         ("one tool", format!("/ui/tools/{tool}")),

@@ -20,6 +20,11 @@ pub(super) fn block_text(untrusted: &str) -> Markup {
     html! { pre.block { (reveal_invisible(untrusted)) } }
 }
 
+/// Like [`block_text`], for a text that may be so long that it scrolls, also with the keyboard.
+pub(super) fn long_text(label: &str, untrusted: &str) -> Markup {
+    html! { pre.block tabindex="0" role="region" aria-label=(label) { (reveal_invisible(untrusted)) } }
+}
+
 /// Renders the first sentence of a description that somebody else wrote.
 pub(super) fn summary(untrusted: &str) -> Markup {
     text(&first_sentence(&reveal_invisible(untrusted)))

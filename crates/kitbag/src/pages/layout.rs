@@ -2,6 +2,7 @@
 
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
+use kitbag_domain::TenantError;
 use kitbag_domain::text::strip_invisible;
 use maud::{DOCTYPE, Markup, html};
 
@@ -106,7 +107,12 @@ pub(super) fn failure_page(
     let failure = CommandFailure::from_error(error);
     let body = html! { div.notice.bad role="alert" { (render_failure(&failure)) } };
     let page = page(visitor, section, title, &body);
-    (StatusCode::INTERNAL_SERVER_ERROR, page).into_response()
+    // The person typed the name.
+    let status = match error.is::<TenantError>() {
+        true => StatusCode::BAD_REQUEST,
+        false => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, page).into_response()
 }
 
 /// Renders a page of a section for something that does not exist.

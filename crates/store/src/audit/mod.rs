@@ -2,15 +2,16 @@
 //!
 //! - [`sink`]: accepts rows off the hot path; `queue`: rows to be written
 //! - `writer`: the writing task; `trouble_log`: its warnings
-//! - [`query`]: filtered and paged reads; [`row`]: one row
+//! - [`query`]: filtered and paged reads; `pieces`: where a piece begins; [`row`]: one row
 //! - [`tool_statistics`]: success and latency of tools; [`call_counts`]: all calls of a time span
-//! - [`runs`]: the latest runs of programs
+//! - [`runs`]: the latest runs of programs; [`search_counts`]: searches of clients by day
 //! - `selection`: the statement of a query; `glob`: name patterns as regular expressions
 //! - `columns`: a record as columns; `sqlite`, `postgres`: the statements that write
 
 pub mod call_counts;
 mod columns;
 mod glob;
+mod pieces;
 mod postgres;
 pub mod query;
 mod queue;

@@ -3,7 +3,7 @@
 use kitbag_domain::{KeyId, Outcome, ServerName, Tenant, Timestamp};
 
 use super::row::{AuditRow, AuditRowKind, StoredAuditRow};
-use super::selection::{SELECT, select_by_query, select_time};
+use super::selection::{SELECT, select_by_query};
 use crate::{Error, Store};
 
 /// Asks for the newest `limit` rows that match every condition.
@@ -78,19 +78,6 @@ impl Store {
         rows.into_iter().map(StoredAuditRow::read).collect()
     }
 
-    /// Returns the time of the row that is `rows` before the first row of the query's page; `None`
-    /// if there are fewer rows. Of the filters, only the span and the server count.
-    pub async fn audit_time_before(
-        &self,
-        query: &AuditQuery,
-        rows: u32,
-    ) -> Result<Option<Timestamp>, Error> {
-        let select =
-            select_time(&self.engine, query).push_bind(" LIMIT 1 OFFSET ", i64::from(rows));
-        let at: Option<i64> = select.fetch_optional_scalar(READ).await?;
-        Ok(at.map(Timestamp))
-    }
-
     /// Returns the id of the last row, or zero.
     pub async fn newest_audit_row_id(&self) -> Result<i64, Error> {
         let select = self.engine.query("SELECT max(id) FROM audit");
@@ -119,7 +106,6 @@ mod tests {
         every_field_of_an_inquiry_is_stored_and_it_is_found_by_its_kind,
         the_newest_rows_come_first_and_a_query_narrows_them,
         pages_are_consecutive_and_later_rows_are_found,
-        a_time_before_the_page_counts_rows_that_the_filters_leave_out,
     );
 
     /// Checks the names of the matching rows, in order.
@@ -487,31 +473,5 @@ mod tests {
             ..EVERYTHING
         };
         check(&store, newer, "late later").await;
-    }
-
-    async fn a_time_before_the_page_counts_rows_that_the_filters_leave_out(place: TestPlace) {
-        let store = place.open().await;
-        let rows = (0..5).map(|at| new_observation(at, "acme", "git/log"));
-        store.record_all(&records(rows)).await.unwrap();
-        let mut query = AuditQuery {
-            tenant: "globex".parse().ok(),
-            ..EVERYTHING
-        };
-        let before = |query: AuditQuery, rows| {
-            let store = store.clone();
-            async move { store.audit_time_before(&query, rows).await.unwrap() }
-        };
-        assert_eq!(before(query.clone(), 2).await, Some(Timestamp(2)));
-        assert_eq!(before(query.clone(), 5).await, None);
-        query.server = "mail".parse().ok();
-        assert_eq!(before(query.clone(), 0).await, None);
-        query.server = "git".parse().ok();
-        query.until = Some(Timestamp(3));
-        assert_eq!(before(query.clone(), 2).await, Some(Timestamp(0)));
-        query.page = AuditPage::OlderThan {
-            at: Timestamp(2),
-            id: 0,
-        };
-        assert_eq!(before(query, 1).await, Some(Timestamp(0)));
     }
 }

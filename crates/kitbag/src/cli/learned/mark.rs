@@ -44,7 +44,8 @@ Examples:
   kitbag learned mark mail__send --query 'report a bug' --wrong
   kitbag learned mark github__create_issue --query 'report a bug' --tenant acme
 
-To undo it, forget the lesson: kitbag learned show TOOL; kitbag learned forget --lesson NUMBER.";
+To undo it, forget the lesson, which `kitbag learned show TOOL` lists:
+kitbag learned forget --lesson NUMBER";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;

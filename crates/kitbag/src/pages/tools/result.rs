@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::cli::content::{get_items, get_str};
-use crate::pages::elements::{block_text, number, text};
+use crate::pages::elements::{long_text, number, text};
 
 /// A person reads no more; the whole result is in the answer to a client.
 const MAX_CHARS: usize = 20_000;
@@ -105,9 +105,9 @@ fn size_text(kind: &str, media: &str, data: &str) -> String {
 
 fn limited(content: &str) -> Markup {
     match content.char_indices().nth(MAX_CHARS) {
-        None => block_text(content),
+        None => long_text("Text of the result", content),
         Some((end, _)) => html! {
-            (block_text(&content[..end]))
+            (long_text("Text of the result", &content[..end]))
             p.muted { "… and " (number((content.len() - end) as u64)) " more bytes." }
         },
     }

@@ -4,7 +4,7 @@ use kitbag_gateway::admin::app::{DefinitionVersions, ToolDetails};
 use kitbag_lockfile::{DefinitionDifference, Drift};
 use maud::{Markup, html};
 
-use crate::pages::elements::{Tone, block_text, code_text, path_with, pill, text};
+use crate::pages::elements::{Tone, code_text, long_text, path_with, pill, text};
 
 pub(super) fn section(tool: &ToolDetails) -> Markup {
     let server_page = path_with("/ui/servers/", tool.summary.row.server.as_str());
@@ -35,7 +35,7 @@ pub(super) fn section(tool: &ToolDetails) -> Markup {
         }
         details {
             summary { "The whole definition, as clients get it" }
-            (block_text(&format!("{:#}", tool.definition)))
+            (long_text("Definition", &format!("{:#}", tool.definition)))
         }
     }
 }
@@ -54,7 +54,7 @@ fn describe_drift(drift: &Drift) -> Markup {
 /// Renders the lines that `kitbag lock diff` prints.
 fn render_difference(difference: &DefinitionDifference) -> Markup {
     html! {
-        pre.block { @for line in difference.to_lines() {
+        pre.block tabindex="0" role="region" aria-label="Difference" { @for line in difference.to_lines() {
             @let shown = line.trim_start();
             @match shown.chars().next() {
                 Some('+') => ins { (text(shown.trim_start_matches('+').trim_start())) },

@@ -69,7 +69,7 @@ fn a_key_needs_a_valid_role_and_expiry() {
     let printed = home.fails(&["key", "create", "--role", "operator", "--tenant", "acme"]);
     assert!(
         printed.contains("a key with the role `operator` has no tenant")
-            && printed.contains("omit --tenant"),
+            && printed.contains("omit the tenant"),
         "{printed}"
     );
     for expires in ["2020-01-01", "-1d", "whenever"] {

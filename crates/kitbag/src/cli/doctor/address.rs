@@ -108,7 +108,8 @@ async fn check_bind(bind: SocketAddr) -> Finding {
 async fn is_kitbag(bind: SocketAddr) -> bool {
     const TIMEOUT: Duration = Duration::from_secs(2);
     const NOT_FOUND_PAGE: &str = "Nothing here. MCP is at /mcp";
-    let url = format!("http://{}/", connectable_address(bind));
+    // A path that no version serves.
+    let url = format!("http://{}/nothing", connectable_address(bind));
     let Ok(answer) = fetch(&url, TIMEOUT).await else {
         return false;
     };

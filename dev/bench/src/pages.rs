@@ -212,7 +212,7 @@ fn row(number: usize, now: i64) -> AuditRecord {
         origin: Origin::default(),
         purpose: Purpose::Use,
         capability: Capability::tool(server.parse().expect("a name of a server"), &tool),
-        outcome: if number % 20 == 0 {
+        outcome: if number.is_multiple_of(20) {
             Outcome::ToolError
         } else {
             Outcome::Ok

@@ -59,7 +59,7 @@ async fn a_model_learns_from_each_rejection_until_its_template_works_and_is_used
         ),
         (
             template("return 'order {order}'"),
-            "waits for text to be pasted",
+            "expects text to be pasted",
         ),
         (template("return await ("), "the program: line 1"),
         (

@@ -107,14 +107,14 @@ async fn check_bind(bind: SocketAddr) -> Finding {
 /// Needs no key and works with any version of Kitbag.
 async fn is_kitbag(bind: SocketAddr) -> bool {
     const TIMEOUT: Duration = Duration::from_secs(2);
-    const NOT_FOUND_PAGE: &str = "Nothing here. MCP is at /mcp";
+    const NOT_FOUND_PAGE: &str = "MCP is at /mcp";
     // A path that no version serves.
     let url = format!("http://{}/nothing", connectable_address(bind));
     let Ok(answer) = fetch(&url, TIMEOUT).await else {
         return false;
     };
     let page = kitbag_fetch::read_body(answer, MAX_PAGE_BYTES).await;
-    page.is_ok_and(|page| page.starts_with(NOT_FOUND_PAGE.as_bytes()))
+    page.is_ok_and(|page| String::from_utf8_lossy(&page).contains(NOT_FOUND_PAGE))
 }
 
 /// A gateway answers with one line. Another program may send pages of any length.

@@ -6,14 +6,14 @@
 //! - `arguments`: arguments as they are recorded; `queries`: rows for searches
 //! - [`filters`]: the filter values of `kitbag audit` and `/v1/audit`; [`parameters`]: all
 //!   parameters of `/v1/audit`
-//! - [`patient_read`]: reads a page in limited time; [`led_to`]: the searches before a call
+//! - [`limited_read`]: reads a page in limited time; [`preceding_searches`]: the searches before a call
 
 pub(crate) mod arguments;
 pub mod filters;
-pub mod led_to;
+pub mod limited_read;
 mod line;
 pub mod parameters;
-pub mod patient_read;
+pub mod preceding_searches;
 pub(crate) mod queries;
 
 pub use line::AuditLine;

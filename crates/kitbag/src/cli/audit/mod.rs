@@ -2,8 +2,8 @@
 
 mod export;
 mod filter;
-mod one;
 mod runs;
+mod show;
 mod text;
 
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ With --json, each row is one line.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Show(one::Arguments),
+    Show(show::Arguments),
     Runs(runs::Arguments),
     Export(Box<export::Arguments>),
 }
@@ -67,15 +67,15 @@ pub(super) async fn run(
     let store = open_store(&config, "cannot open the audit log").await?;
     match &arguments.verb {
         Some(Verb::Export(arguments)) => export::run(arguments, &store, invocation.output).await?,
-        Some(Verb::Show(arguments)) => one::run(arguments, &store, invocation.output).await?,
+        Some(Verb::Show(arguments)) => show::run(arguments, &store, invocation.output).await?,
         Some(Verb::Runs(arguments)) => runs::run(arguments, &store, invocation.output).await?,
-        None => show(arguments, &store, invocation.output).await?,
+        None => list(arguments, &store, invocation.output).await?,
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::Result<()> {
+async fn list(arguments: &Arguments, store: &Store, output: Output) -> anyhow::Result<()> {
     let query = arguments.filter.to_query(arguments.limit);
     let mut newest = store.newest_audit_row_id().await?;
     let mut rows = store.read_audit(&query).await?;

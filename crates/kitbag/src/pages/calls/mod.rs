@@ -1,16 +1,16 @@
 //! The calls: the audit as a table with filters, page by page, and one row of it.
 
 mod filter;
-mod one;
 pub(super) mod rows;
+mod show;
 
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::StatusCode;
+use kitbag_gateway::telemetry::audit::limited_read::{LimitedRead, read_within_limit};
 use kitbag_gateway::telemetry::audit::parameters::{QueryParameters, parse_query, to_cursor};
-use kitbag_gateway::telemetry::audit::patient_read::{PatientRead, read_patiently};
 use kitbag_store::{AuditPage, AuditQuery};
 use maud::{Markup, html};
 
@@ -28,7 +28,7 @@ const ROWS: u32 = 50;
 pub(super) fn routes() -> Router<Pages> {
     Router::new()
         .route(PATH, get(show_list))
-        .route("/ui/calls/{id}", get(one::show))
+        .route("/ui/calls/{id}", get(show::show))
 }
 
 async fn show_list(
@@ -38,7 +38,7 @@ async fn show_list(
 ) -> Response {
     let filter = CallFilter::new(parameters);
     let found = match parse_query(filter.parameters(), ROWS) {
-        Ok(query) => read_patiently(
+        Ok(query) => read_within_limit(
             &pages.gateway().services.store,
             &narrow_to_server(query, &pages),
         )
@@ -78,9 +78,9 @@ fn narrow_to_server(query: AuditQuery, pages: &Pages) -> AuditQuery {
     }
 }
 
-fn render_list(filter: &CallFilter, found: &PatientRead) -> Markup {
+fn render_list(filter: &CallFilter, found: &LimitedRead) -> Markup {
     let list = html! {
-        @if found.rows.is_empty() { (nothing(filter, found)) }
+        @if found.rows.is_empty() { (render_no_rows(filter, found)) }
         @else { (table("Calls, newest first", &HEADS, &render_rows(&found.rows))) }
         @if let Some(at) = found.searched_back_to {
             p { "Searched back to " (exact_time(at)) ". Older rows may match, too." }
@@ -105,7 +105,7 @@ pub(super) fn cursor(page: AuditPage) -> Option<String> {
     }
 }
 
-fn nothing(filter: &CallFilter, found: &PatientRead) -> Markup {
+fn render_no_rows(filter: &CallFilter, found: &LimitedRead) -> Markup {
     if filter.is_empty() {
         empty_state(
             "No calls yet",

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use kitbag_domain::Outcome;
 use kitbag_gateway::telemetry::audit::AuditLine;
-use kitbag_gateway::telemetry::audit::led_to::query_text;
+use kitbag_gateway::telemetry::audit::preceding_searches::query_text;
 use kitbag_store::{AuditPage, AuditQuery, AuditRow};
 use maud::{Markup, html};
 use serde::Deserialize;

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 use kitbag_gateway::telemetry::audit::AuditLine;
-use kitbag_gateway::telemetry::audit::led_to::{find_earlier_searches, query_text};
+use kitbag_gateway::telemetry::audit::preceding_searches::{find_earlier_searches, query_text};
 use kitbag_store::Store;
 use serde::Serialize;
 use serde_json::Value;

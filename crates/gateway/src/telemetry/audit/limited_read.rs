@@ -14,11 +14,11 @@ const FIRST_PIECE: u32 = 10_000;
 const QUICK: Duration = Duration::from_millis(5);
 const LARGEST_PIECE: u32 = 640_000;
 /// After this time no further piece is read.
-const PATIENCE: Duration = Duration::from_millis(45);
+const TIME_LIMIT: Duration = Duration::from_millis(45);
 
 /// The rows of a page, newest first, as far as they were found in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PatientRead {
+pub struct LimitedRead {
     pub rows: Vec<AuditRow>,
     /// The rows after these, if there may be any.
     pub next: Option<AuditPage>,
@@ -27,14 +27,14 @@ pub struct PatientRead {
 }
 
 /// Reads the newest rows of a query, or those older than its page.
-pub async fn read_patiently(store: &Store, query: &AuditQuery) -> Result<PatientRead, Error> {
+pub async fn read_within_limit(store: &Store, query: &AuditQuery) -> Result<LimitedRead, Error> {
     if !has_index(query) {
-        return read_pieces(store, query, FIRST_PIECE, PATIENCE).await;
+        return read_pieces(store, query, FIRST_PIECE, TIME_LIMIT).await;
     }
     let rows = store.read_audit(query).await?;
     let is_full = rows.len() >= query.limit as usize;
     let next = rows.last().filter(|_| is_full).map(older_than);
-    Ok(PatientRead::new(rows, next, None))
+    Ok(LimitedRead::new(rows, next, None))
 }
 
 /// True if an index of the store leads to the rows of the query and to no others. Indexes leave out
@@ -63,7 +63,7 @@ async fn read_pieces(
     query: &AuditQuery,
     first_piece: u32,
     patience: Duration,
-) -> Result<PatientRead, Error> {
+) -> Result<LimitedRead, Error> {
     let started = Instant::now();
     let (mut rows, mut piece, mut query) = (Vec::new(), first_piece, query.clone());
     let (limit, since) = (query.limit as usize, query.since);
@@ -75,16 +75,16 @@ async fn read_pieces(
         rows.extend(store.read_audit(&query).await?);
         if rows.len() >= limit {
             let next = rows.last().map(older_than);
-            return Ok(PatientRead::new(rows, next, None));
+            return Ok(LimitedRead::new(rows, next, None));
         }
         let Some(end) = end else {
-            return Ok(PatientRead::new(rows, None, None));
+            return Ok(LimitedRead::new(rows, None, None));
         };
         // IDs are positive: these are the rows of earlier times.
         query.page = AuditPage::OlderThan { at: end, id: 0 };
         query.since = since;
         if started.elapsed() >= patience {
-            return Ok(PatientRead::new(rows, Some(query.page), Some(end)));
+            return Ok(LimitedRead::new(rows, Some(query.page), Some(end)));
         }
         if piece_started.elapsed() < QUICK {
             piece = piece.saturating_mul(2).min(LARGEST_PIECE);
@@ -97,7 +97,7 @@ fn older_than(row: &AuditRow) -> AuditPage {
     AuditPage::OlderThan { at, id }
 }
 
-impl PatientRead {
+impl LimitedRead {
     fn new(
         rows: Vec<AuditRow>,
         next: Option<AuditPage>,
@@ -129,7 +129,7 @@ mod tests {
         (folder, store)
     }
 
-    fn subjects(read: &PatientRead) -> String {
+    fn subjects(read: &LimitedRead) -> String {
         let subject = |row: &AuditRow| match &row.content {
             AuditRowContent::Event { subject, .. } => subject.clone(),
             _ => panic!("an event"),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_impatient_read_continues_where_it_stopped() {
+    async fn an_imlimited_read_continues_where_it_stopped() {
         let (_folder, store) = store_of("a x b x c x d x e").await;
         let (mut query, mut found, mut reads) = (named("[a-e]", 2), String::new(), 0);
         loop {

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use kitbag_domain::Kind;
 use kitbag_gateway::telemetry::audit::AuditLine;
-use kitbag_gateway::telemetry::audit::led_to::{
+use kitbag_gateway::telemetry::audit::preceding_searches::{
     EarlierSearch, SearchLink, find_earlier_searches, query_text,
 };
 use kitbag_store::AuditRow;

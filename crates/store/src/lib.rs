@@ -28,7 +28,7 @@
 //! - [`mod@copy`]: copies of a whole store, and backups
 //! - [`lock`]: locks across processes
 //! - `engine`: connections of both engines, their migrations, transactions and locks
-//! - `small_vector`: a vector in few bytes
+//! - `small_vector`: a vector in few bytes; `tenant_column`: the tenant of a row
 //! - `pepper`: the secret that the key hashes depend on; `private_file`: files with secrets
 //! - `properties`: properties of the store itself
 
@@ -57,6 +57,7 @@ mod private_file;
 mod properties;
 pub mod secrets;
 mod small_vector;
+mod tenant_column;
 #[cfg(test)]
 mod test_store;
 mod vault_key;

@@ -1,7 +1,7 @@
 //! All tools in figures, for the person who looks for one among thousands: effect, tokens, use.
 //!
-//! The figures of a tool are those of its definition and of the last run over the audit, so a table
-//! is built once and used until one of the two changes.
+//! The figures come from the definition and from the last computation of priors, so a table is built
+//! once and used until one of the two changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

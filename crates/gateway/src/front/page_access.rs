@@ -95,7 +95,7 @@ pub async fn is_accepted(gateway: &Gateway, key: &str) -> bool {
 }
 
 /// Returns the caller that a signed-in person's key belongs to. Rejected keys are counted and
-/// audited like those of clients.
+/// audited like clients' keys.
 pub async fn authenticate_key(
     gateway: &Gateway,
     peer: SocketAddr,

@@ -233,7 +233,7 @@ pub(crate) fn unknown_tenant_warning(config: &Config, spec: &KeySpec) -> Option<
     ))
 }
 
-/// Returns the caller that an active key stands for.
+/// Returns the caller of an active key.
 pub(crate) async fn find_caller(store: &Store, id: &KeyId) -> anyhow::Result<Caller> {
     let keys = store.list_keys().await?;
     let key = keys.into_iter().find(|key| key.id == *id);

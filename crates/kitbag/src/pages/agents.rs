@@ -61,7 +61,7 @@ async fn show_comparison(
 
 static BUILT_IN: LazyLock<Arc<Library>> = LazyLock::new(|| Arc::new(Library::built_in()));
 
-/// Returns the data. Files of a directory are read anew, since they may have changed.
+/// Returns the data. Files of a directory are read again, since they may have changed.
 async fn load_library(pages: &Pages) -> anyhow::Result<Arc<Library>> {
     let config = pages.source.load()?;
     let directory = config.agents.and_then(|agents| agents.directory);

@@ -9,6 +9,7 @@ use kitbag_domain::{
 
 use super::columns::CALL;
 use crate::engine::row_struct::row_struct;
+use crate::tenant_column::read_optional_tenant;
 use crate::{Error, unreadable_error};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,10 +104,7 @@ impl StoredAuditRow {
     pub(super) fn read(self) -> Result<AuditRow, Error> {
         let latency = Duration::from_micros(self.latency_us.unsigned_abs());
         let purpose = || parse_column(&self.purpose, "purpose", Purpose::parse);
-        let tenant = match self.tenant.as_str() {
-            "" => None,
-            named => Some(parse_column(named, "tenant", |text| text.parse().ok())?),
-        };
+        let tenant = read_optional_tenant(&self.tenant)?;
         let outcome = parse_column(&self.outcome, "outcome", Outcome::parse)?;
         let content = match parse_column(&self.event, "kind of row", AuditRowKind::parse)? {
             AuditRowKind::Call => AuditRowContent::Call {

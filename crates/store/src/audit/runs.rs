@@ -6,7 +6,8 @@ use kitbag_domain::{Tenant, Timestamp};
 
 use super::query::AuditPage;
 use crate::engine::row_struct::row_struct;
-use crate::{Error, Store, skip_unreadable, unreadable_error};
+use crate::tenant_column::read_optional_tenant;
+use crate::{Error, Store, skip_unreadable};
 
 /// Asks for the runs with the newest calls.
 #[derive(Debug, Clone)]
@@ -135,14 +136,7 @@ fn newest_rows(rows: &[RunRow], limit: usize) -> (Vec<&RunRow>, Option<AuditPage
 }
 
 fn read_summary(row: SummaryRow) -> Result<RunSummary, Error> {
-    let tenant = match row.tenant.as_str() {
-        "" => None,
-        named => Some(
-            named
-                .parse()
-                .map_err(|_| unreadable_error("tenant", named))?,
-        ),
-    };
+    let tenant = read_optional_tenant(&row.tenant)?;
     Ok(RunSummary {
         run: row.run,
         tenant,

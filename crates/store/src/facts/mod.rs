@@ -7,7 +7,8 @@ use kitbag_domain::{Tenant, Timestamp};
 
 use crate::engine::query::Query;
 use crate::engine::row_struct::row_struct;
-use crate::{ContextVector, Error, Store, skip_unreadable, small_vector, unreadable_error};
+use crate::tenant_column::read_optional_tenant;
+use crate::{ContextVector, Error, Store, skip_unreadable, small_vector};
 
 /// A fact to store. The fields with `_key` hold the text in its form for comparison with queries.
 #[derive(Debug, Clone, PartialEq)]
@@ -183,14 +184,7 @@ row_struct! {
 }
 
 fn read_fact(row: FactRow) -> Result<StoredFact, Error> {
-    let tenant = match row.tenant.as_str() {
-        "" => None,
-        named => Some(
-            named
-                .parse()
-                .map_err(|_| unreadable_error("tenant", named))?,
-        ),
-    };
+    let tenant = read_optional_tenant(&row.tenant)?;
     let vector = row.vector.as_deref().and_then(small_vector::from_bytes);
     let meaning = row.model.zip(vector);
     Ok(StoredFact {

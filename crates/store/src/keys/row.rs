@@ -1,9 +1,10 @@
 //! The rows of the table `api_keys`, as both engines return them.
 
-use kitbag_domain::{KeyId, Role, Tenant, Timestamp};
+use kitbag_domain::{KeyId, Role, Timestamp};
 
 use super::KeyInfo;
 use super::cache::{KeyHash, KeyRecord};
+use crate::tenant_column::read_tenant;
 use crate::{Error, unreadable_error};
 
 pub(super) type InfoRow = (
@@ -43,10 +44,6 @@ pub(super) fn read_record(row: RecordRow) -> Result<KeyRecord, Error> {
         expires_at: expires_at.map(Timestamp),
         revoked,
     })
-}
-
-fn read_tenant(text: &str) -> Result<Tenant, Error> {
-    text.parse().map_err(|_| unreadable_error("tenant", text))
 }
 
 fn read_role(text: &str) -> Result<Role, Error> {

@@ -107,7 +107,7 @@ impl App {
         }))
     }
 
-    /// Calls a tool by its exposed name, like a client of a frugal surface: the arguments are
+    /// Calls a tool by its exposed name, like a client of a small surface: the arguments are
     /// validated against the listing before the server is started.
     pub async fn call_tool(
         &self,

@@ -1,4 +1,4 @@
-//! The searches that may have led to a call: those of the same client shortly before it.
+//! The searches that may have led to a call: recent searches of the same client.
 
 use kitbag_domain::{InquiryKind, Timestamp};
 use kitbag_store::{AuditPage, AuditQuery, AuditRow, AuditRowContent, AuditRowKind, Error, Store};

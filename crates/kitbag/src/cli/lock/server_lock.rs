@@ -86,8 +86,7 @@ impl ServerLock {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Returns a text that stands for what a person sees before a decision. It changes with every
-    /// definition.
+    /// Returns a hash of the definitions that a person sees before a decision.
     pub(crate) fn seen(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for definition in self.definitions() {

@@ -68,7 +68,7 @@ pub(super) fn render(pages: &Pages, keys: &ListedKeys) -> anyhow::Result<Markup>
         } }
     };
     Ok(html! {
-        p { "A tool must be permitted by the rules for every tenant and by those of the tenant. Rules are in the configuration: "
+        p { "A tool must be permitted by the rules for every tenant and by the tenant's own rules. Rules are in the configuration: "
             code { "kitbag config path" } }
         (table("Tenants", &["Tenant", "#Active keys", "Rules", "Tester"], &rows))
         @for setting in &settings { p.muted { "[tenants] " (code_text(setting)) } }
